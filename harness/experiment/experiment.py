@@ -1,14 +1,15 @@
 """The experiment as a user declares it: question, base, axes, seeds and search."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import Discriminator, Field, Tag, field_validator, model_validator
+from pydantic import Discriminator, Field, Tag, field_validator
 
 from harness.core.compute import Compute
 from harness.core.config import ConfigModel, as_tuples
 from harness.core.names import ExperimentName, Name
 from harness.experiment.evaluation import Evaluate
+from harness.experiment.expectation import Expectation
 from harness.finetuning.search.sweep import Sweep
 
 MAX_SEEDS = 1_000
@@ -43,51 +44,6 @@ class Seeds(ConfigModel):
         return seeds
 
 
-Loss = Literal["loss", "bits_per_byte"]
-LOSSES: Mapping[str, str] = {"loss": "held-out loss", "bits_per_byte": "held-out bits per byte"}
-"""Outcomes of which less is better, and their names in the output."""
-
-
-class Comparison(ConfigModel):
-    """An expectation to confirm or refute: arm `better` has a higher score than arm `worse`, or a
-    lower loss."""
-
-    better: str
-    worse: str
-    outcome: str = "average"
-    """`average`, a column of the suite, a probe or one of its categories (`blimp/wh_island`), or
-    one of LOSSES."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _parse(cls, value: Any) -> Any:
-        outcome, sign, text = "average", ">", value
-        if (
-            isinstance(value, Mapping)
-            and len(value) == 1
-            and not set(value) & set(cls.model_fields)
-        ):
-            ((outcome, text),) = value.items()
-            sign = "<" if outcome in LOSSES else ">"
-        if not isinstance(text, str):
-            return value
-        sides = [side.strip() for side in text.split(sign)]
-        if len(sides) != 2 or not all(sides):
-            form = "'arm > arm'" if outcome == "average" else f"'{outcome}: arm {sign} arm'"
-            raise ValueError(f"an expectation must have the form {form}, but is {text!r}")
-        return {"better": sides[0], "worse": sides[1], "outcome": outcome}
-
-    def __str__(self) -> str:
-        if self.outcome in LOSSES:
-            return f"{self.better} < {self.worse} in {LOSSES[self.outcome]}"
-        place = "" if self.outcome == "average" else f" on {self.outcome}"
-        return f"{self.better} > {self.worse}{place}"
-
-
-Expected = str | Mapping[str, str] | Comparison
-"""An expectation as a user writes it."""
-
-
 def _axis_kind(value: Any) -> str:
     return "bundles" if isinstance(value, Mapping) else "values"
 
@@ -110,10 +66,12 @@ class Experiment(ConfigModel):
     """The source of the claim, such as a paper."""
     tags: tuple[Name, ...] = ()
     """Labels that select experiments: `harness leaderboard SUITE --tag TAG`."""
-    expect: tuple[Comparison, ...] = ()
-    """Expected outcomes, one or a list: 'arm > arm' in the average, '{COLUMN: arm > arm}' in a
-    column of the suite, '{PROBE: arm > arm}' on a probe or '{PROBE/CATEGORY: arm > arm}',
-    '{loss: arm < arm}' in held-out loss, '{bits_per_byte: arm < arm}' in held-out bits per byte."""
+    expect: tuple[Expectation, ...] = ()
+    """Expected outcomes, one or a list: 'arm > arm', 'arm > arm > arm' (a trend),
+    'arm - arm > arm - arm', 'arm = arm within 2'. They are about the average; '{COLUMN: arm > arm}'
+    about a column of the suite, '{PROBE: arm > arm}' about a probe, '{PROBE/CATEGORY: arm > arm}'
+    about a category of it, '{loss: arm < arm}' about held-out loss, '{bits_per_byte: arm < arm}'
+    about held-out bits per byte."""
     threats: tuple[str, ...] = ()
     """Threats to validity that no automatic check finds: sentences for the report."""
     pretrain: Mapping[str, Any] = Field(default_factory=dict)
@@ -137,7 +95,9 @@ class Experiment(ConfigModel):
     def _none(cls, value: Any) -> Any:
         return {} if value is None else value
 
-    @field_validator("expect", mode="before", json_schema_input_type=Expected | list[Expected])
+    @field_validator(
+        "expect", mode="before", json_schema_input_type=Expectation | list[Expectation]
+    )
     @classmethod
     def _one_or_many(cls, value: Any) -> Any:
         return (value,) if isinstance(value, (str, Mapping)) else as_tuples(value)

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.columns import SuiteColumns, suite_columns
-from harness.analysis.comparison.differences import Compared, comparer, same_checkpoints
+from harness.analysis.comparison.differences import Comparer, same_checkpoints
 from harness.analysis.comparison.resampling import arm_runs
 from harness.analysis.frames.adaptation import trained_parameters
 from harness.analysis.frames.scores import scores_frame
@@ -152,7 +152,7 @@ def experiment_table(
     return replace(table, missing=found, row_notes=notes)
 
 
-def experiment_comparer(results: Results, table: Table) -> Compared:
+def experiment_comparer(results: Results, table: Table) -> Comparer:
     """A function that compares two arms on the columns of `table`.
 
     Raises:
@@ -160,7 +160,7 @@ def experiment_comparer(results: Results, table: Table) -> Compared:
     """
     own = table.layout == results.get(experiment_table).layout
     runs = results.get(experiment_runs) if own else _runs(results, table.layout)
-    return comparer(runs, table.layout, same_checkpoints(results.plan.differences))
+    return Comparer(runs, table.layout, same_checkpoints(results.plan.differences))
 
 
 def experiment_runs(results: Results) -> dict[str, dict[str, Runs]]:

@@ -6,7 +6,7 @@ from functools import cache
 
 import pandas as pd
 
-from harness.analysis.comparison.differences import MAX_ROWS, Compared, comparer
+from harness.analysis.comparison.differences import MAX_ROWS, Compared, Comparer
 from harness.analysis.comparison.resampling import arm_runs
 from harness.analysis.results import stage_counts
 from harness.leaderboard.build import row_names
@@ -116,7 +116,7 @@ def _ranked(
             lambda key: imports.counts[key] if key in imports.counts else of_store(key),
             table.layout,
         )
-        compared = comparer(runs, table.layout, paired)
+        compared = Comparer(runs, table.layout, paired)
         together = replace(table, rows=(*table.rows, *imports.rows.values()))
         with_ranks = with_ties(together, compared)
     except ValueError as error:

@@ -1,6 +1,6 @@
 """The comparison of arms that page, threats and terminal share."""
 
-from harness.analysis.comparison.differences import Compared
+from harness.analysis.comparison.differences import Comparer
 from harness.analysis.results import Results
 from harness.leaderboard.build import experiment_comparer, experiment_table
 from harness.leaderboard.ranks import with_ties
@@ -9,7 +9,7 @@ from harness.report.pairwise import pairwise
 from harness.report.verdict import Pair
 
 
-def compared_arms(results: Results) -> Compared:
+def compared_arms(results: Results) -> Comparer:
     """A function that compares two arms by name.
 
     Raises:

@@ -8,7 +8,7 @@ from harness.analysis.statistics.bootstrap import Difference
 from harness.core.csv_text import csv_text
 from harness.leaderboard.cells import MISSING
 from harness.leaderboard.text_tables import TextTable
-from harness.report.verdict import UNITS, Pair
+from harness.report.verdict import UNITS, Claim, Pair
 
 FEW_ROWS = 15
 """Up to this number, all differences are shown; above it, those of the averages."""
@@ -130,31 +130,24 @@ def nats(value: float) -> str:
     return f"{value:+.3f}".replace("-", "−")
 
 
-def judged_figure(pair: Pair) -> str:
+def claimed_figure(claim: Claim) -> str:
     """The difference in the outcome with its unit; empty if it is unknown."""
-    if not pair.judged:
+    if not claim.found:
         return ""
-    if pair.outcome in UNITS:
-        return f"{nats(pair.judged.estimate)} {UNITS[pair.outcome]}"
-    return f"{points(pair.judged.estimate)} points"
+    shown = nats if claim.outcome in UNITS else points
+    return f"{shown(claim.found.estimate)} {claim.unit}"
 
 
-def judged_interval(pair: Pair) -> str:
+def claimed_interval(claim: Claim) -> str:
     """`95 % interval`, p, and p after Holm's correction; empty if they are unknown."""
-    if not pair.judged:
+    found = claim.found
+    if not found:
         return ""
-    found = interval(pair.judged)
-    if pair.outcome in UNITS:
-        found = f"{nats(pair.judged.low)} to {nats(pair.judged.high)}"
-        found = found if enough_seeds(pair.judged) else "unknown"
-    return f"95 % interval {found}, {p_of_claim(pair)}"
-
-
-def p_of_claim(pair: Pair) -> str:
-    """p of the difference in the outcome, and after Holm's correction if several are expected."""
-    if not pair.judged:
-        return ""
-    alone = f"p {p_cell(pair.judged.p_value)}"
-    if pair.claim is None or pair.claim == pair.judged.p_value:
-        return alone
-    return f"{alone}, after Holm's correction {p_cell(pair.claim)}"
+    shown = interval(found)
+    if claim.outcome in UNITS:
+        shown = f"{nats(found.low)} to {nats(found.high)}"
+        shown = shown if enough_seeds(found) else "unknown"
+    p_value = f"p {p_cell(found.p_value)}"
+    if claim.adjusted is not None and claim.adjusted != found.p_value:
+        p_value += f", after Holm's correction {p_cell(claim.adjusted)}"
+    return f"95 % interval {shown}, {p_value}"

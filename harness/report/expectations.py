@@ -2,9 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeGuard
 
 from harness.analysis.comparison.differences import (
+    AVERAGE,
     LEVEL,
+    Comparer,
     Outcome,
     enough_seeds,
     same_checkpoints,
@@ -16,90 +19,72 @@ from harness.analysis.frames.scores import probe_items_frame
 from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Difference, Runs
 from harness.analysis.statistics.multiple_testing import holm
-from harness.experiment.experiment import LOSSES, Comparison
+from harness.experiment.expectation import LOSSES, Comparison, Expectation
 from harness.report.sections.transfer import comparable
-from harness.report.verdict import Key, Pair
+from harness.report.verdict import Claim
 from harness.tasks.probes.columns import probe_columns
 
 
-def expectations(results: Results, pairs: Sequence[Pair]) -> list[Pair]:
-    """The expected pairs in the order of the experiment, with p by Holm among them.
+def claims(results: Results, compared: Comparer) -> list[Claim]:
+    """The expectations of the experiment in their order, with p by Holm among them.
 
     Args:
-        pairs: result of `harness.report.pairwise.pairwise`.
+        compared: compares arms in the columns and the average (`harness.leaderboard.build`).
     """
-    found = list(_expected(results, pairs))
-    adjusted = holm_of(found)
-    return [replace(pair, claim=adjusted.get(pair.key)) for pair in found]
-
-
-def adjusted_claims(results: Results, pairs: Sequence[Pair]) -> dict[Key, float]:
-    """p of the expected pairs by Holm among them; without pairs with too few seeds.
-
-    Args:
-        pairs: the pairs of arms, without p by Holm.
-    """
-    return holm_of(list(_expected(results, pairs)))
-
-
-def holm_of(expected: Sequence[Pair]) -> dict[Key, float]:
-    """p of the outcomes by Holm among the expected pairs with enough seeds."""
-    judged = {
-        pair.key: pair.judged.p_value
-        for pair in expected
-        if pair.judged and enough_seeds(pair.judged)
-    }
-    return dict(zip(judged, map(float, holm(list(judged.values()))), strict=True))
+    checkpoints = [arm.name for arm in results.plan.arms if arm.has_one_run]
+    found = [
+        Claim(one, _difference(results, compared, one), [a for a in one.arms if a in checkpoints])
+        for one in results.experiment.expect
+        if set(one.arms) <= set(results.arms)
+    ]
+    return list(_adjusted(found))
 
 
 def named_pairs(results: Results) -> list[tuple[str, str]]:
-    """The arms of the expectations about averages and columns, which `pairwise` compares."""
-    probes = probe_columns(results.experiment.evaluate.probes)
+    """The two arms of the comparisons in the average, better one first."""
     return [
         (one.better, one.worse)
         for one in results.experiment.expect
-        if one.outcome not in LOSSES
-        and one.outcome not in probes
-        and {one.better, one.worse} <= set(results.arms)
+        if is_pair(one) and set(one.arms) <= set(results.arms)
     ]
 
 
-def _expected(results: Results, pairs: Sequence[Pair]) -> Iterator[Pair]:
-    """The expected pairs without Holm's correction."""
-    compared = {(pair.first, pair.second): pair for pair in pairs}
-    probes = probe_columns(results.experiment.evaluate.probes)
-    checkpoints = [arm.name for arm in results.plan.arms if arm.has_one_run]
-    for one in results.experiment.expect:
-        names, outcome = (one.better, one.worse), one.outcome
-        if not set(names) <= set(results.arms):
-            continue
-        if outcome not in LOSSES and outcome not in probes:
-            yield replace(compared[names], expected=True, outcome=outcome)
-            continue
-        difference = _loss_difference if outcome in LOSSES else _probe_difference
-        single = [arm for arm in names if arm in checkpoints]
-        found = {outcome: difference(results, one)}
-        yield Pair(*names, True, found, single, outcome=outcome)
+def is_pair(expectation: Expectation) -> TypeGuard[Comparison]:
+    """Whether it says which of two arms has the higher average, as the pairs of a report do."""
+    return isinstance(expectation, Comparison) and expectation.outcome == AVERAGE
 
 
-def _loss_difference(results: Results, one: Comparison) -> Difference | None:
-    """The difference in a loss; null if the losses of the two arms cannot be compared."""
-    names = {one.better, one.worse}
+def _adjusted(found: Sequence[Claim]) -> Iterator[Claim]:
+    """The claims with p by Holm among those with enough seeds."""
+    judged = [one.found.p_value for one in found if one.found and enough_seeds(one.found)]
+    adjusted = iter(holm(judged))
+    for one in found:
+        known = one.found and enough_seeds(one.found)
+        yield replace(one, adjusted=float(next(adjusted))) if known else one
+
+
+def _difference(results: Results, compared: Comparer, one: Expectation) -> Difference | None:
+    """The weighted sum over arms that an expectation is about; null if an arm has no value."""
+    margin = getattr(one, "margin", None)
+    if one.outcome in LOSSES:
+        return _of_losses(results, one, margin)
+    if one.outcome in compared.outcomes:
+        return compared.outcomes[one.outcome].contrast(one.weights, margin)
+    column = probe_columns(results.experiment.evaluate.probes)[one.outcome]
+    paired = same_checkpoints(results.plan.differences)
+    return Outcome(results.get(_probe_runs), [(column,)], paired).contrast(one.weights, margin)
+
+
+def _of_losses(results: Results, one: Expectation, margin: float | None) -> Difference | None:
+    """Null if the losses of the arms cannot be compared."""
     runs = results.get(pretrain_runs_frame)
     losses = runs.dropna(subset=one.outcome).groupby("arm")[one.outcome]
     groups = comparable(results, by_byte=one.outcome == "bits_per_byte")
-    group = next((group for group in groups if names <= set(group)), ())
+    group = next((group for group in groups if set(one.arms) <= set(group)), ())
     values = {str(arm): own.to_numpy(float) for arm, own in losses if arm in group}
-    if not names <= values.keys():
+    if not set(one.arms) <= values.keys():
         return None
-    return compared_by_seeds(values, LEVEL)(one.better, one.worse)
-
-
-def _probe_difference(results: Results, one: Comparison) -> Difference | None:
-    """The difference in the accuracy of a probe x 100; null if an arm has none."""
-    column = probe_columns(results.experiment.evaluate.probes)[one.outcome]
-    paired = same_checkpoints(results.plan.differences)
-    return Outcome(results.get(_probe_runs), [(column,)], paired).difference(one.better, one.worse)
+    return compared_by_seeds(values, LEVEL)(one.weights, margin)
 
 
 def _probe_runs(results: Results) -> Mapping[str, Mapping[str, Runs]]:

@@ -20,9 +20,9 @@ from harness.leaderboard.table import Table
 from harness.leaderboard.text_tables import html_table
 from harness.report import difference_tables, outline
 from harness.report.arm_tables import what_differs
-from harness.report.comparison import compared_table
+from harness.report.comparison import compared_arms, compared_table
 from harness.report.downloads import DESCRIPTIONS, downloads
-from harness.report.expectations import expectations
+from harness.report.expectations import claims
 from harness.report.figures.differences import averages, forest
 from harness.report.layout import Plot, template
 from harness.report.pairwise import MANY_ARMS
@@ -91,7 +91,7 @@ def _content(results: Results, table: Table, pairs: Sequence[Pair]) -> dict[str,
         "name": experiment.name,
         "question": experiment.question,
         "source": experiment.source,
-        "verdicts": [judge(pair) for pair in expectations(results, pairs)],
+        "verdicts": [judge(one) for one in claims(results, results.get(compared_arms))],
         "verdict_note": VERDICT_NOTE.format(table.average.name),
         "summary": Plot(summary, SUMMARY_CAPTION) if summary else None,
         "cost": cost_line(results),
@@ -103,8 +103,8 @@ def _content(results: Results, table: Table, pairs: Sequence[Pair]) -> dict[str,
         "sections": outline.sections(results),
         "threats": threats(results, table, pairs, results.get(all_run_scores)),
         "provenance": results.get(report_provenance),
-        "judged_figure": difference_tables.judged_figure,
-        "judged_interval": difference_tables.judged_interval,
+        "claimed_figure": difference_tables.claimed_figure,
+        "claimed_interval": difference_tables.claimed_interval,
     }
 
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from harness.analysis.comparison.differences import AVERAGE, MAX_ROWS, Compared, screened
+from harness.analysis.comparison.differences import AVERAGE, MAX_ROWS, Compared, Comparer, screened
 from harness.analysis.results import Results
 from harness.leaderboard.table import Table
-from harness.report.expectations import adjusted_claims, named_pairs
+from harness.report.expectations import claims, is_pair, named_pairs
 from harness.report.verdict import Pair
 
 Names = tuple[str, str]
@@ -15,7 +15,7 @@ MANY_ARMS = 8
 """With more arms than this, not all pairs are shown."""
 
 
-def pairwise(results: Results, table: Table, compared: Compared) -> tuple[Pair, ...]:
+def pairwise(results: Results, table: Table, compared: Comparer) -> tuple[Pair, ...]:
     """All pairs of arms, expected ones first and in the expected direction. Of more than MANY_ARMS
     arms, the other pairs are those with the first-ranked arm; their p are adjusted for all pairs,
     because that arm is selected by its results.
@@ -30,18 +30,16 @@ def pairwise(results: Results, table: Table, compared: Compared) -> tuple[Pair, 
         others = [(first, arm) for arm in results.arms if arm != first]
     seen = {frozenset(pair) for pair in named}
     shown = [*named, *(pair for pair in others if frozenset(pair) not in seen)]
-    expected = {
-        (one.better, one.worse) for one in results.experiment.expect if one.outcome == AVERAGE
-    }
     checkpoints = [arm.name for arm in results.plan.arms if arm.has_one_run]
     pairs = [
-        Pair(*names, names in expected, compared(*names), [n for n in names if n in checkpoints])
+        Pair(*names, names in named, compared(*names), [n for n in names if n in checkpoints])
         for names in shown
     ]
     screens = _screens(results.arms, shown, compared)
-    claims = adjusted_claims(results, pairs)
+    found = [one for one in claims(results, compared) if is_pair(one.expectation)]
+    adjusted = {one.expectation.arms: one.adjusted for one in found}
     return tuple(
-        replace(pair, claim=claims.get(pair.key), screen=screens[names])
+        replace(pair, claim=adjusted.get(names), screen=screens[names])
         for names, pair in zip(shown, pairs, strict=True)
     )
 

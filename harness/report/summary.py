@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from html import escape
 
 from harness.analysis.results import Results
-from harness.report.comparison import compared_table
-from harness.report.difference_tables import judged_figure, judged_interval
-from harness.report.expectations import expectations
+from harness.report.comparison import compared_arms, compared_table
+from harness.report.difference_tables import claimed_figure, claimed_interval
+from harness.report.expectations import claims
 from harness.report.run_scores import all_run_scores
 from harness.report.threats import findings
 from harness.report.verdict import Verdict, judge
@@ -50,11 +50,11 @@ def summary(results: Results) -> Summary:
     """
     table, pairs = results.get(compared_table)
     threats, _ = findings(results, table, pairs, results.get(all_run_scores))
-    verdicts = (_line(judge(pair)) for pair in expectations(results, pairs))
+    verdicts = (_line(judge(one)) for one in claims(results, results.get(compared_arms)))
     return Summary(tuple(verdicts), tuple(threats))
 
 
 def _line(verdict: Verdict) -> str:
-    pair = verdict.pair
-    figures = f", {judged_figure(pair)} ({judged_interval(pair)})" if pair.judged else ""
-    return f"{pair.claimed}: {verdict.word}{figures}; {verdict.reason}"
+    claim = verdict.claim
+    figures = f", {claimed_figure(claim)} ({claimed_interval(claim)})" if claim.found else ""
+    return f"{claim.expectation}: {verdict.word}{figures}; {verdict.reason}"

@@ -1,4 +1,4 @@
-"""The difference between two arms, and the verdict on an expected one."""
+"""The difference between two arms, and the verdict on an expectation."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,13 +6,12 @@ from typing import Literal
 
 from harness.analysis.comparison.differences import AVERAGE, LEVEL, Differences, enough_seeds
 from harness.analysis.statistics.bootstrap import Difference
-from harness.experiment.experiment import LOSSES
+from harness.experiment.expectation import LOSSES, Equality, Expectation
 from harness.report.two_groups import reason, unseen
 
-Key = tuple[str, str, str]
-"""Two arms and an outcome."""
 UNITS = {"loss": "nats per predicted token", "bits_per_byte": "bits per byte"}
 """Units of the outcomes of which less is better."""
+Word = Literal["confirmed", "refuted", "inconclusive"]
 
 
 @dataclass(frozen=True)
@@ -22,84 +21,107 @@ class Pair:
     first: str
     second: str
     expected: bool
-    """Whether the experiment expects the first to be better in the outcome."""
+    """Whether the experiment expects the first to be better in the average."""
     differences: Differences
     single_runs: Sequence[str] = ()
     """Those of the two arms that are checkpoints of one pretraining run."""
     claim: float | None = None
-    """p of the difference in the outcome by Holm among the expected pairs; null for other pairs and
-    for arms with too few seeds."""
+    """p of the average by Holm among the expectations; null for other pairs and for arms with too
+    few seeds."""
     screen: Mapping[str, float] = field(default_factory=dict)
     """Key of `differences` to p by Benjamini-Hochberg: of the average among all pairs of arms, as
     for ranks; of a column among all columns of all pairs. Without differences of too few seeds."""
-
-    outcome: str = AVERAGE
-    """What an expectation is about: the average, a column, a probe, or one of LOSSES."""
-
-    @property
-    def key(self) -> Key:
-        """The arms and the outcome."""
-        return self.first, self.second, self.outcome
 
     @property
     def average(self) -> Difference | None:
         """The difference in the suite's average."""
         return self.differences[AVERAGE]
 
-    @property
-    def judged(self) -> Difference | None:
-        """The difference in the outcome; null if an arm has no value."""
-        return self.differences.get(self.outcome)
+
+@dataclass(frozen=True)
+class Claim:
+    """An expectation with the difference that it is about."""
+
+    expectation: Expectation
+    found: Difference | None
+    """The weighted sum over arms in the outcome; null if an arm has no value."""
+    single_runs: Sequence[str] = ()
+    """Those of the arms that are checkpoints of one pretraining run."""
+    adjusted: float | None = None
+    """p by Holm among the expectations; null for arms with too few seeds."""
 
     @property
-    def claimed(self) -> str:
-        """The expectation as text."""
-        if self.outcome in LOSSES:
-            return f"{self.first} < {self.second} in {LOSSES[self.outcome]}"
-        place = "" if self.outcome == AVERAGE else f" on {self.outcome}"
-        return f"{self.first} > {self.second}{place}"
+    def outcome(self) -> str:
+        """The average, a column, a probe, or one of LOSSES."""
+        return self.expectation.outcome
+
+    @property
+    def unit(self) -> str:
+        """The unit of the difference."""
+        return UNITS.get(self.outcome, "points")
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether the results confirm one expected difference."""
+    """Whether the results confirm an expectation."""
 
-    pair: Pair
-    word: Literal["confirmed", "refuted", "inconclusive"]
+    claim: Claim
+    word: Word
     reason: str
 
 
-def judge(pair: Pair) -> Verdict:
+def judge(claim: Claim) -> Verdict:
     """The verdict by the interval of the difference in the outcome, and by Holm's correction if
-    several differences are expected.
+    there are several expectations.
 
-    With one pretraining seed (of the arm with fewer, on all tasks of the average) it is
+    With one pretraining seed (of the arm with fewest, on all tasks of the average) it is
     inconclusive, because the interval does not include the variation between pretraining runs.
     Where runs of an arm fall into two groups, the reason says so; that of a decision says which
     share of an arm's runs may fail without being seen.
     """
-    found, is_loss = pair.judged, pair.outcome in LOSSES
+    found = claim.found
     if found is None:
-        return Verdict(pair, "inconclusive", f"not every arm of the pair has {_lacking(pair)}")
+        every = "pair" if len(claim.expectation.arms) == 2 else "expectation"
+        return Verdict(claim, "inconclusive", f"not every arm of the {every} has {_lacking(claim)}")
     if not enough_seeds(found):
-        return Verdict(pair, "inconclusive", _one_run(pair.single_runs))
-    groups = reason(found, UNITS.get(pair.outcome, "points"))
+        return Verdict(claim, "inconclusive", _one_run(claim.single_runs))
+    groups = reason(found, claim.unit)
+    p_value = found.p_value if claim.adjusted is None else claim.adjusted
+    word, why = _decided(claim, found, significant=p_value < 1 - LEVEL)
+    more = groups if word == "inconclusive" else f"{groups}{unseen(found)}"
+    return Verdict(claim, word, f"{why}{more}")
+
+
+def _decided(claim: Claim, found: Difference, significant: bool) -> tuple[Word, str]:
+    """The word and its reason, if there are enough seeds."""
+    if isinstance(claim.expectation, Equality):
+        return _within(claim.expectation.margin, claim.unit, found, significant)
     if found.low <= 0 <= found.high:
-        return Verdict(pair, "inconclusive", f"the interval includes zero{groups}")
-    if pair.claim is not None and pair.claim >= 1 - LEVEL:
+        return "inconclusive", "the interval includes zero"
+    if claim.adjusted is not None and not significant:
         holms = "the interval excludes zero, but p is not below 0.05 after Holm's correction"
-        return Verdict(pair, "inconclusive", f"{holms}{groups}")
-    above = found.low > 0
-    word: Literal["confirmed", "refuted"] = "refuted" if above == is_loss else "confirmed"
-    side = "above" if above else "below"
-    return Verdict(pair, word, f"the interval lies {side} zero{groups}{unseen(found)}")
+        return "inconclusive", holms
+    side = "above" if found.low > 0 else "below"
+    expected = "below" if claim.outcome in LOSSES else "above"
+    word: Word = "confirmed" if side == expected else "refuted"
+    return word, f"the interval lies {side} zero"
 
 
-def _lacking(pair: Pair) -> str:
-    """The value that an arm of a pair does not have."""
-    if pair.outcome in LOSSES:
-        return f"comparable {LOSSES[pair.outcome]}"
-    return "an average yet" if pair.outcome == AVERAGE else f"a score on {pair.outcome} yet"
+def _within(margin: float, unit: str, found: Difference, significant: bool) -> tuple[Word, str]:
+    """Two one-sided tests of differences within the margin, or one of differences beyond it."""
+    size = f"{margin:g} {unit}"
+    if not significant:
+        return "inconclusive", f"differences within and beyond {size} are both possible"
+    if abs(found.estimate) < margin:
+        return "confirmed", f"two one-sided tests exclude differences of {size} and more"
+    return "refuted", f"a one-sided test excludes differences of {size} and less"
+
+
+def _lacking(claim: Claim) -> str:
+    """The value that an arm does not have."""
+    if claim.outcome in LOSSES:
+        return f"comparable {LOSSES[claim.outcome]}"
+    return "an average yet" if claim.outcome == AVERAGE else f"a score on {claim.outcome} yet"
 
 
 def _one_run(checkpoints: Sequence[str]) -> str:

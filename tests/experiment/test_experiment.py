@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +13,8 @@ from harness.data.corpora import CORPORA
 from harness.data.corpora.sources import HubCorpus, JsonLinesCorpus, MixedCorpus
 from harness.experiment.arms import Arm, combinations, resolve_arm
 from harness.experiment.evaluation import Evaluate
-from harness.experiment.experiment import Comparison, Experiment, Seeds
+from harness.experiment.expectation import Comparison, Equality, Interaction, Trend
+from harness.experiment.experiment import Experiment, Seeds
 from harness.experiment.recipe_defaults import expand_names, resolve_pretrain
 from harness.finetuning.search.sweep import SPACES, Sweep
 from harness.models import SIZES
@@ -163,9 +165,48 @@ def test_seeds() -> None:
 def test_expectations() -> None:
     assert experiment(expect="a > b").expect == (Comparison(better="a", worse="b"),)
     assert len(experiment(expect=["a > b", {"better": "c", "worse": "d"}]).expect) == 2
-    for wrong in ("a", "a > ", "a > b > c", "a < b"):
+    for wrong in ("a", "a > ", "a > > c", "a < b", "a = b", "a = b within -1", "> a - b"):
         with pytest.raises(ValidationError, match="an expectation must have the form 'arm > arm'"):
             experiment(expect=wrong)
+
+
+FORMS = {
+    "a > b": Comparison(better="a", worse="b"),
+    "a = b within 1.5": Equality(first="a", second="b", margin=1.5),
+    "a - b > c - d": Interaction(better=("a", "b"), worse=("c", "d")),
+    "a > b > c": Trend(ordered=("a", "b", "c")),
+    "size=2 > size=1 > size=0": Trend(ordered=("size=2", "size=1", "size=0")),
+}
+
+
+@pytest.mark.parametrize("text", FORMS)
+def test_forms_of_expectations(text: str) -> None:
+    (one,) = experiment(expect=text).expect
+    assert one == FORMS[text] and str(one) == text
+    assert experiment(expect=[one.model_dump(mode="json")]).expect == (one,)
+    (on_column,) = experiment(expect={"CoLA": text}).expect
+    assert on_column == one.model_copy(update={"outcome": "CoLA"})
+    assert str(on_column) == f"{text} on CoLA"
+    about_loss = text.replace(">", "<")
+    (of_loss,) = experiment(expect={"loss": about_loss}).expect
+    assert str(of_loss) == f"{about_loss} in held-out loss"
+
+
+def test_weights_of_expectations() -> None:
+    assert FORMS["a > b"].weights == {"a": 1, "b": -1}
+    assert FORMS["a - b > c - d"].weights == {"a": 1, "b": -1, "c": -1, "d": 1}
+    diminishing = Interaction(better=("b", "a"), worse=("c", "b"))
+    assert diminishing.weights == {"b": 2, "a": -1, "c": -1}
+    assert FORMS["a > b > c"].weights == {"a": 1, "b": 0, "c": -1}
+
+
+@pytest.mark.parametrize("num_arms", [3, 4, 7])
+def test_a_trend_is_the_change_along_the_line_of_least_squares(num_arms: int) -> None:
+    scores = np.random.default_rng(num_arms).random(num_arms)
+    trend = Trend(ordered=tuple(map(str, range(num_arms))))
+    found = sum(weight * scores[int(arm)] for arm, weight in trend.weights.items())
+    slope, _ = np.polyfit(np.arange(num_arms), scores, 1)
+    assert found == pytest.approx(-slope * (num_arms - 1))
 
 
 def test_expectations_about_losses() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from harness.analysis.comparison.differences import AVERAGE, above_level, comparer
+from harness.analysis.comparison.differences import AVERAGE, Comparer, above_level
 from harness.leaderboard.build import experiment_runs
 from harness.pretraining.budget import Budget
 from harness.pretraining.recipes import RECIPES
@@ -98,7 +98,7 @@ def test_intervals_stay_on_the_scale_of_their_metric(fabricate: Fabricate) -> No
     correlation = above_level(runs["one"], table.columns[1], 0.0)
     assert accuracy and (accuracy.low, accuracy.high) == (-50.0, 50.0)
     assert correlation and (correlation.low, correlation.high) == (-100.0, 100.0)
-    found = comparer(runs, table.layout, lambda *arms: False)("one", "other")
+    found = Comparer(runs, table.layout, lambda *arms: False)("one", "other")
     ends = {name: one and (one.low, one.high) for name, one in found.items()}
     names = [column.name for column in table.columns]
     assert ends == {names[0]: (-100, 100), names[1]: (-200, 200), AVERAGE: (-150, 150)}

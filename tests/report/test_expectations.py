@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 import scipy.stats
 
-from harness.analysis.comparison.differences import AVERAGE
 from harness.analysis.frames.scores import PROBE_ITEM_COLUMNS
 from harness.analysis.statistics.multiple_testing import holm
-from harness.experiment.experiment import Comparison
-from harness.report.expectations import expectations
+from harness.experiment.experiment import Experiment
+from harness.leaderboard.build import experiment_comparer
+from harness.report.expectations import claims
 from harness.report.page import write_report
 from harness.report.summary import summary
 from harness.report.verdict import judge
@@ -34,13 +34,17 @@ def with_losses(fabricate):
 
 
 def verdicts_of(data):
-    return [judge(pair) for pair in expectations(data, pairs_of(data, table_of(data)))]
+    return [judge(one) for one in claims(data, experiment_comparer(data, table_of(data)))]
 
 
 def expecting(data, *expect):
-    """The results with expectations (first, second, outcome)."""
-    declared = [Comparison(better=a, worse=b, outcome=outcome) for a, b, outcome in expect]
-    experiment = data.experiment.model_copy(update={"expect": tuple(declared)})
+    """The results with expectations: (first, second, outcome), or as a user writes them."""
+    declared = [
+        {"better": one[0], "worse": one[1], "outcome": one[2]} if isinstance(one, tuple) else one
+        for one in expect
+    ]
+    known = Experiment.model_validate({**data.experiment.model_dump(), "expect": declared}).expect
+    experiment = data.experiment.model_copy(update={"expect": known})
     changed = replace(data.plan.declaration, experiment=experiment)
     data.plan = replace(data.plan, declaration=changed)
     return data
@@ -51,23 +55,25 @@ def test_expectations_about_losses_are_judged_by_welchs_interval(with_losses):
     right, wrong = verdicts_of(expecting(with_losses, *expect))
     assert (right.word, wrong.word) == ("confirmed", "refuted")
     assert "below zero" in right.reason and "above zero" in wrong.reason
-    assert right.pair.claimed == "low < high in held-out loss"
+    assert str(right.claim.expectation) == "low < high in held-out loss"
     by_arm = with_losses.pretraining.groupby("arm")["loss"]
     test = scipy.stats.ttest_ind(*map(by_arm.get_group, ("low", "high")), equal_var=False)
     interval = test.confidence_interval()
-    assert (right.pair.judged.low, right.pair.judged.high) == pytest.approx(
+    assert (right.claim.found.low, right.claim.found.high) == pytest.approx(
         (interval.low, interval.high)
     )
-    alone = [right.pair.judged.p_value, wrong.pair.judged.p_value]
-    assert [right.pair.claim, wrong.pair.claim] == pytest.approx(holm(alone))
+    alone = [right.claim.found.p_value, wrong.claim.found.p_value]
+    assert [right.claim.adjusted, wrong.claim.adjusted] == pytest.approx(holm(alone))
 
 
 def test_holms_correction_is_over_averages_and_losses(with_losses):
     expect = [("low", "high", "loss"), ("high", "low", "average")]
-    loss, average = (one.pair for one in verdicts_of(expecting(with_losses, *expect)))
-    alone = [loss.judged.p_value, average.judged.p_value]
-    assert [loss.claim, average.claim] == pytest.approx(holm(alone))
-    assert average.differences.keys() > {AVERAGE} and loss.differences.keys() == {"loss"}
+    data = expecting(with_losses, *expect)
+    loss, average = (one.claim for one in verdicts_of(data))
+    alone = [loss.found.p_value, average.found.p_value]
+    assert [loss.adjusted, average.adjusted] == pytest.approx(holm(alone))
+    (pair, *_) = pairs_of(data, table_of(data))
+    assert pair.expected and pair.claim == average.adjusted
 
 
 def test_losses_of_one_seed_or_another_vocabulary_decide_nothing(with_losses):
@@ -80,7 +86,7 @@ def test_losses_of_one_seed_or_another_vocabulary_decide_nothing(with_losses):
     assert nats.reason == "not every arm of the pair has comparable held-out loss"
     assert bits.word == "confirmed"  # bytes do not depend on the vocabulary
     unknown = other.but(pretraining=other.pretraining.assign(bits_per_byte=np.nan))
-    assert verdicts_of(expecting(unknown, *expect))[1].pair.judged is None
+    assert verdicts_of(expecting(unknown, *expect))[1].claim.found is None
 
 
 def test_reports_name_the_loss_with_its_unit(with_losses, tmp_path):
@@ -100,18 +106,11 @@ def test_columns_are_judged_by_their_own_interval(fabricate):
     expect = [("b", "a", "average"), ("b", "a", "sst2"), ("a", "b", "stsb")]
     average, column, wrong = verdicts_of(expecting(data, *expect))
     assert (average.word, column.word, wrong.word) == ("confirmed", "confirmed", "refuted")
-    assert column.pair.claimed == "b > a on sst2"
-    assert column.pair.judged == average.pair.differences["sst2"]
-    alone = [one.pair.judged.p_value for one in (average, column, wrong)]
-    adjusted = [one.pair.claim for one in (average, column, wrong)]
+    assert str(column.claim.expectation) == "b > a on sst2"
+    assert column.claim.found == pairs_of(data, table_of(data))[0].differences["sst2"]
+    alone = [one.claim.found.p_value for one in (average, column, wrong)]
+    adjusted = [one.claim.adjusted for one in (average, column, wrong)]
     assert adjusted == pytest.approx(holm(alone))
-
-
-def test_a_pair_expected_in_a_column_is_compared_among_many_arms(fabricate, monkeypatch):
-    data = fabricate({"a": 0.7, "b": 0.7, "c": 0.75, "d": 0.8}, tasks=("sst2",))
-    monkeypatch.setattr("harness.report.pairwise.MANY_ARMS", 3)
-    (one,) = verdicts_of(expecting(data, ("b", "a", "sst2")))
-    assert one.pair.judged is not None and (one.pair.first, one.pair.second) == ("b", "a")
 
 
 @pytest.fixture
@@ -151,7 +150,7 @@ def test_probes_are_judged_over_seeds_and_items(with_probes, tmp_path):
     words = [one.word for one in (whole, part, wrong, equal)]
     assert words == ["confirmed", "confirmed", "refuted", "inconclusive"]
     means = data.probe_items.groupby(["category", "arm"])["value"].mean()["wh_island"]
-    assert part.pair.judged.estimate == pytest.approx(100 * (means["high"] - means["low"]))
+    assert part.claim.found.estimate == pytest.approx(100 * (means["high"] - means["low"]))
     assert "one pretraining seed" in single.reason
     assert absent.reason == "not every arm of the pair has a score on blimp/npi_present_2 yet"
     write_report(data, tmp_path)
@@ -159,3 +158,71 @@ def test_probes_are_judged_over_seeds_and_items(with_probes, tmp_path):
     assert "- high > low on blimp/wh_island: **confirmed**, +" in shown
     assert "points (95 % interval" in shown
     assert summary(data).verdicts[0].startswith("high > low on blimp: confirmed, +")
+
+
+@pytest.fixture
+def planted(fabricate):
+    """Two arms of equal skill, and four whose skill falls in steps."""
+    skills = {"a": 0.95, "b": 0.8, "c": 0.65, "d": 0.5, "same": 0.8, "also": 0.8}
+    return fabricate(skills, tasks=("sst2",), seeds=(5, 1), examples=2000)
+
+
+FORMS = {
+    "a > b > c > d": "confirmed",
+    "d > b > same": "refuted",
+    "also > b > same": "inconclusive",
+    "a - d > b - c": "confirmed",
+    "b - c > a - d": "refuted",
+    "a - b > c - d": "inconclusive",
+    "b = same within 10": "confirmed",
+    "a = d within 10": "refuted",
+    "b = same within 0.001": "inconclusive",
+}
+
+
+@pytest.mark.parametrize("text", FORMS)
+@pytest.mark.parametrize("outcome", ["average", "sst2"])
+def test_planted_effects_and_equal_arms_are_judged_right(planted, text, outcome):
+    (one,) = verdicts_of(expecting(planted, {outcome: text}))
+    assert one.word == FORMS[text], one.reason
+    assert str(one.claim.expectation).startswith(text)
+
+
+def test_reasons_of_equality_name_the_margin(planted, tmp_path):
+    data = expecting(planted, "b = same within 10", "a = d within 10", "b = same within 0.001")
+    reasons = [one.reason.partition(";")[0] for one in verdicts_of(data)]
+    assert reasons == [
+        "two one-sided tests exclude differences of 10 points and more",
+        "a one-sided test excludes differences of 10 points and less",
+        "differences within and beyond 0.001 points are both possible",
+    ]
+    write_report(data, tmp_path)
+    assert "- b = same within 10: **confirmed**, " in (tmp_path / "README.md").read_text()
+
+
+def test_arms_with_the_same_checkpoints_are_compared_seed_by_seed(fabricate):
+    """Two recipes, each adapted in two ways: the differences of the ways are compared."""
+    names = ("full/x", "lora/x", "full/y", "lora/y")
+    differences = {
+        "pretrain.recipe": {name: name[-1] for name in names},
+        "evaluate.adaptation": {name: name[:4] for name in names},
+    }
+    skills = dict(zip(names, (0.9, 0.8, 0.8, 0.6), strict=True))
+    data = fabricate(skills, tasks=("sst2",), seeds=(4, 1), differences=differences)
+    (one,) = verdicts_of(expecting(data, "full/y - lora/y > full/x - lora/x"))
+    scores = data.scores.pivot_table("value", "pretrain_seed", "arm", sort=False) * 100
+    gains = [scores[f"full/{way}"] - scores[f"lora/{way}"] for way in "yx"]
+    assert one.claim.found.estimate == pytest.approx(gains[0].mean() - gains[1].mean())
+    test = scipy.stats.ttest_ind(*gains, equal_var=False)
+    # Wider than scipy's by the examples, which are resampled, too.
+    assert one.claim.found.low < test.confidence_interval().low
+
+
+def test_losses_have_trends_and_margins(with_losses):
+    data = expecting(with_losses, {"loss": "low = high within 0.5"}, {"loss": "low < alone < high"})
+    equal, trend = verdicts_of(data)
+    assert equal.word == "refuted" and "0.5 nats per predicted token and less" in equal.reason
+    assert trend.word == "inconclusive" and "one pretraining seed" in trend.reason
+    absent = with_losses.but(pretraining=with_losses.pretraining.iloc[:3])
+    (one,) = verdicts_of(expecting(absent, {"loss": "low < alone < high"}))
+    assert one.reason == "not every arm of the expectation has comparable held-out loss"

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from harness.analysis.columns import suite_columns
-from harness.analysis.comparison.differences import AVERAGE, comparer
+from harness.analysis.comparison.differences import AVERAGE, Comparer
 from harness.analysis.comparison.resampling import REPLICATES
 from harness.analysis.statistics.bootstrap import Difference, Runs
 from harness.analysis.statistics.two_groups import Split, TwoGroups
+from harness.experiment.expectation import Comparison
 from harness.report.two_groups import split_runs
-from harness.report.verdict import Pair, judge
+from harness.report.verdict import Claim, judge
 
 GROUPS = TwoGroups("a", few=1, runs=3, distance=34.5)
 SCORES = {
@@ -34,7 +35,7 @@ def _compared(arms, *, paired=False):
         }
         for arm, scores in arms.items()
     }
-    return comparer(runs, layout, lambda *_: paired)
+    return Comparer(runs, layout, lambda *_: paired)
 
 
 def test_other_arms_in_two_groups_widen_the_interval_of_a_pair():
@@ -89,7 +90,7 @@ def test_two_seeds_take_the_variance_of_all_arms():
 )
 def test_a_verdict_says_so(low, expected):
     found = Difference(2.0, low, 5.0, 0.2, num_seeds=3, split=Split((GROUPS,), 20))
-    assert judge(Pair("a", "b", True, {AVERAGE: found})).reason == expected
+    assert judge(Claim(Comparison(better="a", worse="b"), found)).reason == expected
 
 
 def test_threats_name_arms_and_columns():

@@ -11,14 +11,20 @@ import scipy.stats
 from harness.analysis.comparison.differences import AVERAGE
 from harness.analysis.statistics.bootstrap import Difference
 from harness.analysis.statistics.multiple_testing import benjamini_hochberg, holm
+from harness.experiment.expectation import Comparison
 from harness.leaderboard.build import experiment_comparer
 from harness.leaderboard.ranks import with_ties
 from harness.report.difference_tables import every_column
 from harness.report.pairwise import pairwise
 from harness.report.run_checks import constant_labels, constant_runs
 from harness.report.threats import threats
-from harness.report.verdict import Pair, judge
+from harness.report.verdict import Claim, judge
 from tests.made_up_results import pairs_of, table_of
+
+
+def claim(found, *single_runs, adjusted=None):
+    """An expected difference in the average."""
+    return Claim(Comparison(better="a", worse="b"), found, single_runs, adjusted)
 
 
 @pytest.mark.parametrize(
@@ -27,24 +33,24 @@ from tests.made_up_results import pairs_of, table_of
 )
 def test_judge_by_where_the_interval_lies(low, high, word):
     found = Difference(estimate=1.0, low=low, high=high, p_value=0.5, num_seeds=2)
-    assert judge(Pair("a", "b", True, {AVERAGE: found})).word == word
+    assert judge(claim(found)).word == word
 
 
 def test_one_pretraining_seed_is_inconclusive():
     found = Difference(estimate=1.0, low=0.5, high=1.5, p_value=0.002, num_seeds=1)
-    verdict = judge(Pair("a", "b", True, {AVERAGE: found}))
+    verdict = judge(claim(found))
     assert verdict.word == "inconclusive"
     assert "one pretraining seed" in verdict.reason
-    verdict = judge(Pair("a", "b", True, {AVERAGE: found}, ["b"]))
+    verdict = judge(claim(found, "b"))
     assert verdict.reason.startswith("b is a checkpoint of one pretraining run: the interval")
 
 
 def test_one_of_several_claims_must_hold_as_such():
     found = Difference(estimate=1.0, low=0.1, high=1.9, p_value=0.03, num_seeds=3)
-    pair = Pair("a", "b", True, {AVERAGE: found}, claim=0.06)
-    assert judge(pair).word == "inconclusive"
-    assert "Holm's correction" in judge(pair).reason
-    assert judge(replace(pair, claim=0.04)).word == "confirmed"
+    one = claim(found, adjusted=0.06)
+    assert judge(one).word == "inconclusive"
+    assert "Holm's correction" in judge(one).reason
+    assert judge(replace(one, adjusted=0.04)).word == "confirmed"
 
 
 def test_claims_are_adjusted_among_themselves_and_the_screen_among_all(fabricate):
@@ -106,7 +112,7 @@ def test_a_single_common_seed_is_inconclusive(fabricate):
     (pair,) = pairs_of(data.but(scores=rest), table_of(data))
     assert [found.num_seeds for found in pair.differences.values()] == [2, 2, 1]
     assert pair.average.low > 0
-    assert "one pretraining seed" in judge(pair).reason
+    assert "one pretraining seed" in judge(claim(pair.average)).reason
     assert pair.claim is None
     assert set(pair.screen) == {"sst2", "mrpc"}
 
@@ -159,7 +165,7 @@ def test_arms_of_the_same_checkpoints_are_paired(fabricate):
 
 
 def test_without_an_average_nothing_is_concluded():
-    verdict = judge(Pair("a", "b", True, {AVERAGE: None}))
+    verdict = judge(claim(None))
     assert verdict.word == "inconclusive"
     assert "has an average yet" in verdict.reason
 
@@ -168,9 +174,9 @@ def test_a_better_arm_is_found_and_points_the_expected_way(fabricate):
     data = fabricate({"good": 0.95, "bad": 0.6}, expect=[("bad", "good")])
     (pair,) = pairs_of(data, table_of(data))
     assert (pair.first, pair.second, pair.expected) == ("bad", "good", True)
-    assert judge(pair).word == "refuted"
+    assert judge(claim(pair.average)).word == "refuted"
     (turned,) = pairs_of(data.but(expect=[("good", "bad")]), table_of(data))
-    assert judge(turned).word == "confirmed"
+    assert judge(claim(turned.average)).word == "confirmed"
     assert turned.average.estimate == pytest.approx(-pair.average.estimate)
 
 
@@ -224,7 +230,7 @@ def test_a_lost_run_leaves_the_rest_comparable(fabricate):
     data = fabricate({"good": 0.95, "bad": 0.6})
     lost = data.scores["key"] == "bad-sst2-0-0"
     (pair,) = pairs_of(data.but(scores=data.scores[~lost]), table_of(data))
-    assert judge(replace(pair, expected=True)).word == "confirmed"
+    assert judge(claim(pair.average)).word == "confirmed"
 
 
 def test_runs_on_different_examples_are_refused(fabricate):

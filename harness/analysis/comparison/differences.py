@@ -1,7 +1,8 @@
 """The differences between two arms, with their uncertainty."""
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache, cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from math import isclose
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,9 +17,10 @@ from harness.analysis.comparison.seed_scores import (
     seed_scores,
     spread,
 )
-from harness.analysis.statistics.bootstrap import Difference
+from harness.analysis.statistics.bootstrap import Array, Difference
 from harness.analysis.statistics.multiple_testing import benjamini_hochberg
-from harness.analysis.statistics.welch import welch
+from harness.analysis.statistics.two_groups import MeanVariance
+from harness.analysis.statistics.welch import contrast, welch
 from harness.tasks.metrics import METRICS
 from harness.tasks.task import Column
 
@@ -38,36 +40,43 @@ Compared = Callable[[str, str], Differences]
 Key = TypeVar("Key")
 
 
-def comparer(
-    runs: Mapping[str, ArmRuns], columns: SuiteColumns, paired: Callable[[str, str], bool]
-) -> Compared:
-    """A function that compares two arms by name, and computes each pair once, in either order. The
-    spread between seeds of all arms counts (`harness.analysis.comparison.seed_scores.Spread`).
+class Comparer:
+    """Compares arms in the columns and the average of a suite, and each pair once, in either order.
+    The spread between seeds of all arms counts
+    (`harness.analysis.comparison.seed_scores.Spread`)."""
 
-    Args:
-        runs: arm to its runs by task (`harness.analysis.comparison.resampling.arm_runs`).
-        paired: whether two arms start from the same checkpoints.
-    """
-    outcomes = {column.name: Outcome(runs, [(column,)], paired) for column in columns.columns}
-    average = Outcome(runs, columns.terms, paired)
+    def __init__(
+        self,
+        runs: Mapping[str, ArmRuns],
+        columns: SuiteColumns,
+        paired: Callable[[str, str], bool],
+    ) -> None:
+        """
+        Args:
+            runs: arm to its runs by task (`harness.analysis.comparison.resampling.arm_runs`).
+            paired: whether two arms start from the same checkpoints.
+        """
+        self._runs, self._columns = runs, columns.columns
+        self.outcomes = {
+            column.name: Outcome(runs, [(column,)], paired) for column in columns.columns
+        } | {AVERAGE: Outcome(runs, columns.terms, paired)}
+        self._found: dict[tuple[str, str], Differences] = {}
 
-    @cache
-    def found(first: str, second: str) -> Differences:
-        one, other = runs.get(first, {}), runs.get(second, {})
-        of_columns = {
-            column.name: None
-            if one.get(column.task) is other.get(column.task)
-            else outcomes[column.name].difference(first, second)
-            for column in columns.columns
+    def __call__(self, first: str, second: str) -> Differences:
+        """The differences of the first arm minus the second."""
+        if first > second:
+            return {name: one and one.turned for name, one in self(second, first).items()}
+        if (first, second) not in self._found:
+            self._found[first, second] = self._compared(first, second)
+        return self._found[first, second]
+
+    def _compared(self, first: str, second: str) -> Differences:
+        one, other = self._runs.get(first, {}), self._runs.get(second, {})
+        shared = {c.name for c in self._columns if one.get(c.task) is other.get(c.task)}
+        return {
+            name: None if name in shared else outcome.contrast({first: 1, second: -1})
+            for name, outcome in self.outcomes.items()
         }
-        return of_columns | {AVERAGE: average.difference(first, second)}
-
-    def compared(first: str, second: str) -> Differences:
-        if first <= second:
-            return found(first, second)
-        return {name: one and one.turned for name, one in found(second, first).items()}
-
-    return compared
 
 
 def same_checkpoints(
@@ -119,24 +128,66 @@ class Outcome:
         terms: Sequence[Term],
         paired: Callable[[str, str], bool],
     ) -> None:
-        """Args: as for `comparer`; the outcome is the mean of `terms`."""
+        """Args: as for `Comparer`; the outcome is the mean of `terms`."""
         self._runs, self._terms, self._paired = runs, terms, paired
         self._of_groups: dict[tuple[str, ...], Spread] = {}
 
-    def difference(self, first: str, second: str) -> Difference | None:
-        """The first arm minus the second; null if one of them lacks a score."""
-        one, other = self._known.get(first), self._known.get(second)
-        if not one or not other:
+    def contrast(
+        self, weights: Mapping[str, float], margin: float | None = None
+    ) -> Difference | None:
+        """The sum of the arms' scores x 100 times their weights; null if an arm lacks a score. Arms
+        with the same checkpoints are compared seed by seed.
+
+        Args:
+            margin: as for `harness.analysis.statistics.welch.contrast`.
+        """
+        if not weights.keys() <= self._known.keys():
             return None
-        group = self._groups[first]
-        paired = second in group
-        known = self._paired_spread(group) if paired else self._spread
-        sides = {first: one.scores[0], second: other.scores[0]}
-        least = known.least(*sides.values())
-        found = welch(one.scores, other.scores, paired=paired, level=LEVEL, least=least)
+        groups = list(self._same_checkpoints(weights))
+        spreads = [self._spread_within(weights, group) for group in groups]
+        found = contrast(
+            [self._weighted_sum(weights, group) for group in groups],
+            LEVEL,
+            [self._least(*of, weights) for of in zip(groups, spreads, strict=True)],
+            margin,
+        )
+        known = spreads[0] if len(groups) == 1 else self._spread
         widths = {column: np.array(_width(column)) for term in self._terms for column in term}
-        most = float(combine(self._terms, widths))
-        return found.within(-most, most).with_split(known.split(sides))
+        most = float(combine(self._terms, widths)) * sum(map(abs, weights.values())) / 2
+        return found.within(-most, most).with_split(known.split(self._observed(weights)))
+
+    def _weighted_sum(self, weights: Mapping[str, float], group: Sequence[str]) -> Array:
+        scores = np.stack([self._known[arm].scores for arm in group])
+        return np.tensordot([weights[arm] for arm in group], scores, axes=1)
+
+    def _observed(self, arms: Iterable[str]) -> dict[str, Array]:
+        return {arm: self._known[arm].scores[0] for arm in arms}
+
+    def _same_checkpoints(self, arms: Iterable[str]) -> Iterator[list[str]]:
+        """The arms in groups with the same checkpoints."""
+        rest = list(arms)
+        while rest:
+            same = [arm for arm in rest if arm in self._groups[rest[0]]]
+            yield same
+            rest = [arm for arm in rest if arm not in same]
+
+    def _spread_within(self, weights: Mapping[str, float], group: Sequence[str]) -> Spread:
+        """The spread between seeds of the arms of a group: of their differences, if it is their
+        differences that count."""
+        total = sum(weights[arm] for arm in group)
+        if len(group) == 1 or not isclose(total, 0, abs_tol=1e-9):
+            return self._spread
+        return self._paired_spread(self._groups[group[0]])
+
+    def _least(
+        self, group: Sequence[str], within: Spread, weights: Mapping[str, float]
+    ) -> MeanVariance | None:
+        """The variance between seeds that the weighted sum of a group has at least."""
+        is_paired = within is not self._spread
+        found = within.least(*self._observed(group if is_paired else weights).values())
+        squares = sum(weights[arm] ** 2 for arm in group)
+        # The spread of paired arms is that of the difference of two, whose weights are 1 and -1.
+        return found and found.times(squares / 2 if is_paired else squares)
 
     @cached_property
     def _known(self) -> dict[str, SeedScores]:

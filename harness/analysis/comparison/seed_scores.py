@@ -19,7 +19,7 @@ from harness.analysis.statistics.two_groups import (
     without_seed_effects,
 )
 from harness.analysis.statistics.variance import Components, seeds_needed
-from harness.analysis.statistics.welch import seed_means, welch_over_seeds
+from harness.analysis.statistics.welch import contrast_over_seeds, seed_means
 from harness.tasks.task import Column
 
 
@@ -62,26 +62,28 @@ class Spread:
     sides: int = 2
     """Variances that a difference estimates from its seeds: of each arm; 1 of paired arms."""
 
-    def least(self, first: Array, second: Array) -> MeanVariance | None:
-        """The variance between seeds that two arms have at least: `variance` where runs of an arm
-        in the table fall into two groups, as these two may show one of them by chance, or where the
-        variance of these two is known from fewer than LEAST_FREEDOM degrees of freedom.
+    def least(self, *arms: Array) -> MeanVariance | None:
+        """The variance between seeds that each of the arms has at least: `variance` where runs of
+        an arm in the table fall into two groups, as these may show one of them by chance, or where
+        the variance of two arms is known from fewer than LEAST_FREEDOM degrees of freedom.
 
         Args:
-            first, second: scores [num_seeds].
+            arms: scores [num_seeds] of the arms of a difference.
         """
-        few = self.sides * (min(len(first), len(second)) - 1) < LEAST_FREEDOM
+        few = self.sides * (min(map(len, arms)) - 1) < LEAST_FREEDOM
         return self.variance if self.groups or few else None
 
     def split(self, arms: Mapping[str, Array]) -> Split | None:
-        """The groups of two arms; null if neither has two.
+        """The groups of the arms of a difference; null if none has two.
 
         Args:
-            arms: two arms to their scores [num_seeds].
+            arms: the arms of a difference to their scores [num_seeds].
         """
         found = tuple(self.groups[arm] for arm in arms if arm in self.groups)
         if not found:
             return None
+        if len(arms) != 2:
+            return Split(found, None)
         first, second = arms.values()
         variance = (first.var(ddof=1) + second.var(ddof=1)) / 2
         size = abs(float(first.mean() - second.mean()))
@@ -110,19 +112,24 @@ def paired_spread(arms: Mapping[str, Array]) -> Spread:
     return Spread(two_groups(rest), differences, sides=1)
 
 
-def compared_by_seeds(
-    values: Mapping[str, Array], level: float
-) -> Callable[[str, str], Difference]:
-    """A function from the names of two unpaired arms to the first minus the second.
+def compared_by_seeds(values: Mapping[str, Array], level: float) -> Callable[..., Difference]:
+    """A function from the weights of unpaired arms, and optionally a margin, to the sum of their
+    means times the weights, as `contrast_over_seeds` returns it.
 
     Args:
         values: arm to one value per seed, such as held-out losses [num_seeds].
     """
     known = spread(values)
 
-    def compared(first: str, second: str) -> Difference:
-        sides = values[first], values[second]
-        found = welch_over_seeds(*sides, level, known.least(*sides))
-        return found.with_split(known.split({first: sides[0], second: sides[1]}))
+    def compared(weights: Mapping[str, float], margin: float | None = None) -> Difference:
+        arms = {arm: values[arm] for arm in weights}
+        least = known.least(*arms.values())
+        found = contrast_over_seeds(
+            [weight * arms[arm] for arm, weight in weights.items()],
+            level,
+            [least and least.times(weight**2) for weight in weights.values()],
+            margin,
+        )
+        return found.with_split(known.split(arms))
 
     return compared

@@ -14,7 +14,7 @@ therefore taken to spread at least as much as all arms do on average: `welch` wi
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -54,15 +54,19 @@ class MeanVariance:
     freedom: float
     """Degrees of freedom."""
 
+    def times(self, factor: float) -> "MeanVariance":
+        """The variance of the runs times the square root of `factor`."""
+        return replace(self, value=self.value * factor)
+
 
 @dataclass(frozen=True)
 class Split:
-    """Runs in two groups, of one or both arms of a difference."""
+    """Runs in two groups, of the arms of a difference."""
 
     groups: tuple[TwoGroups, ...]
     seeds_needed: int | None
     """Pretraining seeds per arm that would detect a difference of this size in 4 of 5 cases; null
-    if very many."""
+    if very many, and of more than two arms."""
 
 
 def two_groups(arms: Mapping[str, Array]) -> dict[str, TwoGroups]:

@@ -15,6 +15,7 @@ only 88 % with 2 paired seeds, compared with 96 % here (`benchmarks/calibration.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from math import hypot, sqrt
 
 import numpy as np
@@ -47,8 +48,15 @@ class _Uncertainty:
         of_seeds = float(stdtrit(self.freedom, upper)) * sqrt(self.seeds) if self.seeds else 0.0
         return hypot(of_seeds, float(ndtri(upper)) * sqrt(self.examples))
 
-    def p_value(self, estimate: float) -> float:
-        """1 - level of the widest interval around `estimate` that excludes zero."""
+    def p_value(self, estimate: float, margin: float | None = None) -> float:
+        """1 - level of the widest interval around `estimate` that excludes zero. With a margin, the
+        p of the one-sided test for the side of the margin on which `estimate` lies."""
+        return self._two_sided(estimate) if margin is None else self._one_sided(estimate, margin)
+
+    def _one_sided(self, estimate: float, margin: float) -> float:
+        return self._two_sided(abs(abs(estimate) - margin)) / 2
+
+    def _two_sided(self, estimate: float) -> float:
         low, high = LEAST_P, 1.0
         if self.half_width(1 - low) < abs(estimate):
             return 0.0
@@ -100,39 +108,68 @@ def welch(
             numbers of seeds, or a score that is not finite.
     """
     _check(first, second, paired)
-    estimate = float(first[0].mean() - second[0].mean())
-    sides = [first - second] if paired else [first, second]
-    known = [_uncertainty(sides, bound) for bound in dict.fromkeys((None, least))]
-    half = max(one.half_width(level) for one in known)
-    p_value = max(one.p_value(estimate) for one in known)
-    num_seeds = min(first.shape[1], second.shape[1])
-    return Difference(estimate, estimate - half, estimate + half, p_value, num_seeds)
+    sides = [first - second] if paired else [first, -second]
+    return contrast(sides, level, [least] * len(sides))
 
 
-def welch_over_seeds(
-    first: Array, second: Array, level: float = 0.95, least: MeanVariance | None = None
+def contrast(
+    sides: Sequence[Array],
+    level: float = 0.95,
+    least: Sequence[MeanVariance | None] = (),
+    margin: float | None = None,
 ) -> Difference:
-    """`welch` of two unpaired arms by values of their seeds alone, without resampled examples.
+    """The sum of the means of independent sides, such as of arms times their weights, with its
+    interval and two-sided p.
 
     Args:
-        first, second: [num_seeds], such as held-out losses.
-        least: as for `welch`.
+        sides: each [1 + num_replicates, num_seeds], as for `welch`. Arms whose runs with the same
+            index are dependent form one side, their weighted sum.
+        least: for each side, the variance between seeds that it has at least; empty: none.
+        margin: if given, p is that of two one-sided tests for a sum within the margin (Schuirmann
+            1987, "A comparison of the two one-sided tests procedure and the power approach",
+            Journal of Pharmacokinetics and Biopharmaceutics 15); where the estimate lies beyond the
+            margin, that of the test for a sum beyond it.
 
     Raises:
         ValueError: as `welch` does.
     """
-    sides = (np.tile(side, (3, 1)) for side in (first, second))  # the sample and two resamples
-    return welch(*sides, paired=False, level=level, least=least)
+    for side in sides:
+        _check(sides[0], side, paired=False)
+    estimate = float(sum(side[0].mean() for side in sides))
+    bounds = [[None] * len(sides), *([least] if any(least) else [])]
+    known = [_uncertainty(sides, bound) for bound in bounds]
+    half = max(one.half_width(level) for one in known)
+    p_value = max(one.p_value(estimate, margin) for one in known)
+    num_seeds = min(side.shape[1] for side in sides)
+    return Difference(estimate, estimate - half, estimate + half, p_value, num_seeds)
 
 
-def _uncertainty(sides: Sequence[Array], least: MeanVariance | None) -> _Uncertainty:
-    """Uncertainty of the mean of one side, or of the difference of the means of two."""
-    parts = [_seed_part(side[0], least) for side in sides]
+def contrast_over_seeds(
+    sides: Sequence[Array],
+    level: float = 0.95,
+    least: Sequence[MeanVariance | None] = (),
+    margin: float | None = None,
+) -> Difference:
+    """`contrast` of values of seeds alone, without resampled examples.
+
+    Args:
+        sides: each [num_seeds], such as held-out losses times the weight of their arm.
+        level, least, margin: as for `contrast`.
+
+    Raises:
+        ValueError: as `contrast` does.
+    """
+    whole = [np.tile(side, (3, 1)) for side in sides]  # the sample and two resamples
+    return contrast(whole, level, least, margin)
+
+
+def _uncertainty(sides: Sequence[Array], least: Sequence[MeanVariance | None]) -> _Uncertainty:
+    """Uncertainty of the sum of the means of the sides."""
+    parts = [_seed_part(side[0], bound) for side, bound in zip(sides, least, strict=True)]
     spread = sum(part**2 / freedom for part, freedom in parts if part)
     examples = sum(_shared_variance(side[1:]) for side in sides)
-    if len(sides) == 2:
-        means = [side[1:].mean(axis=1) for side in sides]
-        examples -= 2 * float(np.cov(*means)[0, 1])
+    means = [side[1:].mean(axis=1) for side in sides]
+    examples += 2 * sum(float(np.cov(*pair)[0, 1]) for pair in combinations(means, 2))
     of_seeds = sum(part for part, _ in parts)
     return _Uncertainty(
         seeds=of_seeds,

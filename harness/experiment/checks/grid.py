@@ -15,7 +15,8 @@ from harness.experiment.arms import (
     combinations,
     value_label,
 )
-from harness.experiment.experiment import LOSSES, Axis, Experiment
+from harness.experiment.expectation import AVERAGE, LOSSES, Comparison
+from harness.experiment.experiment import Axis, Experiment
 from harness.experiment.recipe_defaults import NAMED
 from harness.experiment.yaml_reader import Keys
 from harness.pretraining.recipes.pretrain import Pretrain
@@ -154,23 +155,25 @@ def expectation_problems(experiment: Experiment) -> Problems:
     earlier: set[tuple[str, str, str]] = set()
     for number, expected in enumerate(experiment.expect):
         keys = ("expect", number)
-        for side in dict.fromkeys((expected.better, expected.worse)):
-            if names and side not in names:
-                yield keys, "expect: " + unknown_name("the arm", side, names)
+        for arm in expected.arms:
+            if names and arm not in names:
+                yield keys, "expect: " + unknown_name("the arm", arm, names)
         if expected.outcome not in outcomes:
             yield keys, "expect: " + unknown_name("the outcome", expected.outcome, outcomes)
-        if expected.better == expected.worse:
-            yield keys, f"expect: the two arms must differ, but both are {expected.better!r}"
-        elif (expected.worse, expected.better, expected.outcome) in earlier:
-            yield keys, f"expect: '{expected}' contradicts an earlier expectation; keep one"
-        earlier.add((expected.better, expected.worse, expected.outcome))
+        for arm in expected.cancelled:
+            yield keys, f"expect: '{expected}' must compare different arms; {arm} cancels out"
+        if isinstance(expected, Comparison):
+            better, worse, outcome = expected.better, expected.worse, expected.outcome
+            if better != worse and (worse, better, outcome) in earlier:
+                yield keys, f"expect: '{expected}' contradicts an earlier expectation; keep one"
+            earlier.add((better, worse, outcome))
 
 
 def _outcomes(experiment: Experiment) -> list[str]:
     """What an expectation may be about."""
     evaluate = experiment.evaluate
     columns = [one.name for one in evaluate.suite_value.columns if one.task in evaluate.chosen]
-    return ["average", *LOSSES, *columns, *probe_columns(evaluate.probes)]
+    return [AVERAGE, *LOSSES, *columns, *probe_columns(evaluate.probes)]
 
 
 def own_field_problems(experiment: Experiment) -> Problems:

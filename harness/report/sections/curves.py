@@ -9,7 +9,7 @@ import pandas as pd
 from harness.analysis.frames.costs import pretraining_costs
 from harness.analysis.frames.scores import checkpoint_scores_frame, scores_frame
 from harness.analysis.results import Results
-from harness.experiment.experiment import Loss
+from harness.experiment.expectation import Loss
 from harness.leaderboard.build import experiment_table
 from harness.leaderboard.cells import MISSING, seeds_cell
 from harness.leaderboard.measured_rows import run_scores

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from harness.analysis.comparison.differences import LEVEL, MIN_SEEDS
-from harness.analysis.statistics.welch import welch_over_seeds
+from harness.analysis.statistics.welch import contrast_over_seeds
 from harness.leaderboard.cells import MISSING
 from harness.leaderboard.text_tables import TextTable
 
@@ -47,7 +47,7 @@ def threshold(curve: Mapping[float, pd.Series], level: pd.Series) -> float | Non
     """
     found = None
     for tokens in sorted(curve, reverse=True):
-        if welch_over_seeds(curve[tokens].to_numpy(), level.to_numpy(), LEVEL).low <= 0:
+        if contrast_over_seeds([curve[tokens].to_numpy(), -level.to_numpy()], LEVEL).low <= 0:
             break
         found = tokens
     return found

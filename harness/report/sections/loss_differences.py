@@ -11,7 +11,7 @@ from harness.analysis.comparison.seed_scores import compared_by_seeds
 from harness.analysis.frames.runs import pretrain_runs_frame
 from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Difference
-from harness.experiment.experiment import Loss
+from harness.experiment.expectation import Loss
 from harness.leaderboard.cells import MISSING
 from harness.leaderboard.text_tables import TextTable
 from harness.report.difference_tables import nats, p_cell
@@ -71,7 +71,9 @@ def _compared(
     for group in groups:
         own = {arm: losses[arm] for arm in group if arm in losses}
         compared = compared_by_seeds(own, LEVEL)
-        found |= {pair: compared(*pair) for pair in combinations(own, 2)}
+        found |= {
+            (one, other): compared({one: 1, other: -1}) for one, other in combinations(own, 2)
+        }
     return found
 
 

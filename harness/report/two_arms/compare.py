@@ -9,8 +9,8 @@ import pandas as pd
 
 from harness.analysis.comparison.differences import (
     AVERAGE,
+    Comparer,
     Differences,
-    comparer,
     enough_seeds,
     same_checkpoints,
 )
@@ -59,7 +59,7 @@ def compare_arms(
         compared = experiment_comparer(one.results, table)
     else:
         runs = arm_runs(names, scores, counts, table.layout)
-        compared = comparer(runs, table.layout, same_checkpoints(fields))
+        compared = Comparer(runs, table.layout, same_checkpoints(fields))
     found = compared(*names)
     return ArmComparison(
         names,

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.columns import SuiteColumns
-from harness.analysis.comparison.differences import MIN_SEEDS, comparer
+from harness.analysis.comparison.differences import MIN_SEEDS, Comparer
 from harness.analysis.comparison.resampling import REPLICATES, arm_runs, cell_name
 from harness.analysis.frames.imported_examples import Examples, contents
 from harness.analysis.results import Results
@@ -75,7 +75,7 @@ def compare_measured(
     examples = {task: _examples(sides, scores, task) for task in first.tasks}
     runs = _runs(sides, scores, table.layout, examples)
     one, other = sides
-    found = comparer(runs, table.layout, lambda *_: False)(one, other)
+    found = Comparer(runs, table.layout, lambda *_: False)(one, other)
     return ArmComparison(
         (one, other),
         table,

@@ -71,13 +71,13 @@ def test_arms_compare_with_an_interval_over_seeds_and_items() -> None:
     frame = items({"good": 0.9, "bad": 0.5})
     column = probe_columns(["blimp"])["blimp"].model_copy(update={"split": "overall"})
     runs = probe_runs(frame, ["good", "bad"])
-    found = Outcome(runs, [(column,)], lambda *_: False).difference("good", "bad")
+    found = Outcome(runs, [(column,)], lambda *_: False).contrast({"good": 1, "bad": -1})
     means = frame.groupby(["arm", "pretrain_seed", "category"])["value"].mean()
     by_arm = means.groupby("arm").mean()
     assert found is not None and found.num_seeds == 3
     assert found.estimate == pytest.approx(100 * (by_arm["good"] - by_arm["bad"]))
     assert 0 < found.low < found.estimate < found.high
-    assert Outcome(runs, [(column,)], lambda *_: False).difference("good", "absent") is None
+    assert Outcome(runs, [(column,)], lambda *_: False).contrast({"good": 1, "absent": -1}) is None
 
 
 def test_models_without_scores_are_left_out_and_other_items_refused() -> None:

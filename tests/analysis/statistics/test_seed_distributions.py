@@ -26,7 +26,7 @@ def test_the_simulation_decides_as_the_package_does(name, seeds):
     found = decide(tables, PAIRS)
     for table, p_values, groups in zip(tables, found.shipped, found.groups, strict=True):
         compared = compared_by_seeds(dict(zip("abcdefgh", table, strict=True)), LEVEL)
-        pairs = [compared("abcdefgh"[i], "abcdefgh"[j]) for i, j in PAIRS]
+        pairs = [compared({"abcdefgh"[i]: 1, "abcdefgh"[j]: -1}) for i, j in PAIRS]
         assert p_values == pytest.approx([one.p_value for one in pairs], rel=1e-6, abs=1e-11)
         named = {group.arm for one in pairs if one.split for group in one.split.groups}
         assert named == {arm for arm, is_split in zip("abcdefgh", groups, strict=True) if is_split}

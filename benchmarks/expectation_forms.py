@@ -1,0 +1,92 @@
+"""Wrong verdicts and power of each form of expectation, by simulation.
+
+    python benchmarks/expectation_forms.py [--trials 2000] [--seed 0]
+
+Runs are normal with the same standard deviation in all arms, the unit of what follows; no two arms
+share checkpoints. Each trial draws new runs and judges one expectation at 5 %:
+
+- a > b, and a - b > c - d of four arms: without a difference; power at a difference of 2.
+- a > b > c > d > e: without a trend; power where the scores fall by 2 from a to e, in even steps.
+- a = b within 3: wrong where the arms are 3 apart (confirmed, and refuted); power where they are
+  equal.
+"""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+
+from benchmarks import common
+from harness.analysis.comparison.differences import LEVEL
+from harness.analysis.comparison.seed_scores import compared_by_seeds
+from harness.experiment.experiment import Experiment
+from harness.report.verdict import Claim, judge
+
+SEEDS = (2, 3, 5, 10)
+EFFECT, MARGIN = 2.0, 3.0
+CASES: Mapping[str, tuple[str, Mapping[str, float]]] = {
+    "a > b: no difference": ("a > b", {"a": 0, "b": 0}),
+    "a > b: a difference of 2": ("a > b", {"a": EFFECT, "b": 0}),
+    "a - b > c - d: no difference": ("a - b > c - d", {"a": 1, "b": 0, "c": 1, "d": 0}),
+    "a - b > c - d: a difference of 2": ("a - b > c - d", {"a": EFFECT, "b": 0, "c": 0, "d": 0}),
+    "a > b > c > d > e: no trend": ("a > b > c > d > e", dict.fromkeys("abcde", 0)),
+    "a > b > c > d > e: a fall by 2": (
+        "a > b > c > d > e",
+        {arm: EFFECT * (4 - place) / 4 for place, arm in enumerate("abcde")},
+    ),
+    "a = b within 3: 3 apart": (f"a = b within {MARGIN:g}", {"a": MARGIN, "b": 0}),
+    "a = b within 3: equal": (f"a = b within {MARGIN:g}", {"a": 0, "b": 0}),
+}
+"""What is expected and true, to the expectation and the mean of each arm."""
+
+
+def shares(text: str, means: Mapping[str, float], num_seeds: int, trials: int, seed: int) -> Any:
+    """Shares in per cent of the expectations that are confirmed and refuted."""
+    experiment = {"name": "forms", "question": "?", "pretrain": {"size": "nano"}, "expect": text}
+    (expected,) = Experiment.model_validate(experiment).expect
+    rng, words = np.random.default_rng([seed, num_seeds]), []
+    for _ in range(trials):
+        values = {arm: mean + rng.standard_normal(num_seeds) for arm, mean in means.items()}
+        margin = getattr(expected, "margin", None)
+        found = compared_by_seeds(values, LEVEL)(expected.weights, margin)
+        words.append(judge(Claim(expected, found)).word)
+    return {word: 100 * words.count(word) / trials for word in ("confirmed", "refuted")}
+
+
+def page(figures: dict[str, Any]) -> str:
+    """The table."""
+    head = ["expected: true", *(f"{num} seeds" for num in SEEDS)]
+    cells = {
+        case: [
+            f"{row['confirmed']:.1f} / {row['refuted']:.1f}"
+            for row in figures["rows"]
+            if row["case"] == case
+        ]
+        for case in CASES
+    }
+    rows = [[case, *of_seeds] for case, of_seeds in cells.items()]
+    setting = (
+        f"Expectations that are confirmed / refuted, in per cent of "
+        f"{figures['settings']['trials']:,} simulations a cell, judged at 5 %; differences in "
+        "standard deviations between seeds."
+    )
+    return common.markdown(__file__, "Forms of expectations", setting, head, rows)
+
+
+def main() -> None:
+    """Simulates all cases and writes the table."""
+    arguments = common.parse_arguments(__doc__, "expectation_forms", trials=2000, seed=0)
+    rows = [
+        {"case": case, "seeds": num, **shares(*of, num, arguments.trials, arguments.seed)}
+        for case, of in CASES.items()
+        for num in SEEDS
+    ]
+    figures = {"settings": common.settings(arguments), "rows": rows}
+    common.save(figures, page(figures), arguments.out)
+
+
+if __name__ == "__main__":
+    main()

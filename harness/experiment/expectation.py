@@ -1,0 +1,189 @@
+"""What an experiment expects of its arms, to be confirmed or refuted."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag
+
+from harness.core.config import ConfigModel, as_tuples
+from harness.core.names import shortened
+
+AVERAGE = "average"
+Loss = Literal["loss", "bits_per_byte"]
+LOSSES: Mapping[str, str] = {"loss": "held-out loss", "bits_per_byte": "held-out bits per byte"}
+"""Outcomes of which less is better, and their names in the output."""
+_EQUAL = re.compile(r"(?P<first>.+?) = (?P<second>.+) within (?P<margin>[0-9.]+(?:e-?[0-9]+)?)")
+
+
+class _Expectation(ConfigModel):
+    """An expected contrast: a weighted sum over arms."""
+
+    outcome: str = AVERAGE
+    """`average`, a column of the suite, a probe or one of its categories (`blimp/wh_island`), or
+    one of LOSSES."""
+
+    @property
+    def sign(self) -> str:
+        """Between the better and the worse."""
+        return "<" if self.outcome in LOSSES else ">"
+
+    @property
+    def terms(self) -> Sequence[tuple[str, float]]:
+        """Arms and their weights in the sum; an arm may have several terms."""
+        raise NotImplementedError
+
+    @property
+    def text(self) -> str:
+        """The expectation without its outcome."""
+        raise NotImplementedError
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """All arms, in order."""
+        return tuple(dict.fromkeys(arm for arm, _ in self.terms))
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """Arm to its weight in the sum, which is expected above zero, of LOSSES below zero, or of
+        an `Equality` near zero."""
+        return {arm: sum(w for name, w in self.terms if name == arm) for arm in self.arms}
+
+    @property
+    def cancelled(self) -> list[str]:
+        """Arms whose terms add up to nothing."""
+        repeated = [arm for arm in self.arms if [name for name, _ in self.terms].count(arm) > 1]
+        return [arm for arm in repeated if not self.weights[arm]]
+
+    def __str__(self) -> str:
+        if self.outcome in LOSSES:
+            return f"{self.text} in {LOSSES[self.outcome]}"
+        return self.text if self.outcome == AVERAGE else f"{self.text} on {self.outcome}"
+
+
+class Comparison(_Expectation):
+    """Arm `better` has a higher score than arm `worse`, or a lower loss."""
+
+    better: str
+    worse: str
+
+    @property
+    def terms(self) -> Sequence[tuple[str, float]]:
+        """Better minus worse."""
+        return [(self.better, 1.0), (self.worse, -1.0)]
+
+    @property
+    def text(self) -> str:
+        """`a > b`"""
+        return f"{self.better} {self.sign} {self.worse}"
+
+
+class Equality(_Expectation):
+    """Two arms differ by less than a margin, in points x 100 or in the unit of the loss."""
+
+    first: str
+    second: str
+    margin: float = Field(gt=0)
+
+    @property
+    def terms(self) -> Sequence[tuple[str, float]]:
+        """First minus second."""
+        return [(self.first, 1.0), (self.second, -1.0)]
+
+    @property
+    def text(self) -> str:
+        """`a = b within 2`"""
+        return f"{self.first} = {self.second} within {self.margin:g}"
+
+
+class Interaction(_Expectation):
+    """One difference between two arms is larger than another; of losses, smaller."""
+
+    better: tuple[str, str]
+    worse: tuple[str, str]
+
+    @property
+    def terms(self) -> Sequence[tuple[str, float]]:
+        """(a - b) - (c - d)"""
+        (a, b), (c, d) = self.better, self.worse
+        return [(a, 1.0), (b, -1.0), (c, -1.0), (d, 1.0)]
+
+    @property
+    def text(self) -> str:
+        """`a - b > c - d`"""
+        return f"{' - '.join(self.better)} {self.sign} {' - '.join(self.worse)}"
+
+
+class Trend(_Expectation):
+    """The scores of three or more arms fall along their list, or the losses rise: the linear trend,
+    with even steps between the arms."""
+
+    ordered: tuple[str, ...] = Field(min_length=3)
+    """From best to worst."""
+
+    @property
+    def terms(self) -> Sequence[tuple[str, float]]:
+        """The change from the last arm to the first on the line of least squares."""
+        steps = [(len(self.ordered) - 1) / 2 - place for place in range(len(self.ordered))]
+        scale = (len(self.ordered) - 1) / sum(step**2 for step in steps)
+        return [(arm, scale * step) for arm, step in zip(self.ordered, steps, strict=True)]
+
+    @property
+    def text(self) -> str:
+        """`a > b > c`"""
+        return f" {self.sign} ".join(self.ordered)
+
+
+def _form(value: Any) -> str:
+    if isinstance(value, Mapping):
+        fields = set(value)
+    else:
+        fields = set(type(value).model_fields) if isinstance(value, ConfigModel) else set()
+    if "margin" in fields:
+        return "equality"
+    if "ordered" in fields:
+        return "trend"
+    better = value.get("better") if isinstance(value, Mapping) else getattr(value, "better", None)
+    return "interaction" if isinstance(better, tuple) else "comparison"
+
+
+def _parsed(value: Any) -> Any:
+    """The fields of an expectation from its text, or from {outcome: text}."""
+    outcome, text = AVERAGE, value
+    if isinstance(value, Mapping) and len(value) == 1:
+        ((outcome, text),) = value.items()
+    if not isinstance(text, str) or not isinstance(outcome, str):
+        return as_tuples(value)
+    if match := _EQUAL.fullmatch(text.strip()):
+        return {"outcome": outcome, **match.groupdict(), "margin": float(match["margin"])}
+    sign = "<" if outcome in LOSSES else ">"
+    sides = tuple(side.strip() for side in text.split(sign))
+    if len(sides) < 2 or not all(sides):
+        raise ValueError(_wrong_form(outcome, sign, text))
+    if len(sides) > 2:
+        return {"outcome": outcome, "ordered": sides}
+    better, worse = (tuple(side.split(" - ")) for side in sides)
+    if len(better) == len(worse) == 2:
+        return {"outcome": outcome, "better": better, "worse": worse}
+    return {"outcome": outcome, "better": sides[0], "worse": sides[1]}
+
+
+def _wrong_form(outcome: str, sign: str, text: str) -> str:
+    forms = [f"arm {sign} arm", f"arm {sign} arm {sign} arm", f"arm - arm {sign} arm - arm"]
+    forms.append("arm = arm within 2")
+    first, *others = (f"'{form if outcome == AVERAGE else f'{outcome}: {form}'}'" for form in forms)
+    return (
+        f"an expectation must have the form {first}, or {', '.join(others)}, but is "
+        f"{shortened(text)}"
+    )
+
+
+Expectation = Annotated[
+    Annotated[Comparison, Tag("comparison")]
+    | Annotated[Equality, Tag("equality")]
+    | Annotated[Interaction, Tag("interaction")]
+    | Annotated[Trend, Tag("trend")],
+    Discriminator(_form),
+    BeforeValidator(_parsed, json_schema_input_type=str | Mapping[str, Any]),
+]
+"""An expectation, which a user writes as its text or as {outcome: text}."""
