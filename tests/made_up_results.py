@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -25,7 +26,9 @@ from harness.experiment.experiment import Experiment
 from harness.leaderboard.build import experiment_comparer, experiment_table
 from harness.leaderboard.table import Table
 from harness.plan.plan import FinetuneRun, Plan, Stage
+from harness.pretraining.budget import Budget
 from harness.pretraining.recipes import RECIPES
+from harness.pretraining.recipes.pretrain import Pretrain
 from harness.report.pairwise import pairwise
 from harness.report.provenance import report_provenance
 from harness.report.verdict import Pair
@@ -97,6 +100,30 @@ class MadeUpResults(Results):
         experiment = plan.experiment.model_dump() | changes
         plan = make_plan(experiment, names, differences, plan.finetune_runs)
         return MadeUpResults(plan, finished, predictions, counts, frames)
+
+
+UNTRAINED = RECIPES["bert"].model_copy(update={"budget": Budget(tokens=0)})
+
+
+def with_recipes(data: MadeUpResults, **recipes: Pretrain) -> MadeUpResults:
+    """The same with other recipes of the arms that are named."""
+    arms = [replace(arm, pretrain=recipes.get(arm.name, arm.pretrain)) for arm in data.plan.arms]
+    declaration = replace(data.plan.declaration, arms=tuple(arms))
+    data.plan = replace(data.plan, declaration=declaration)
+    return data
+
+
+def expecting(data: MadeUpResults, *expect: Any) -> MadeUpResults:
+    """The results with expectations: (first, second, outcome), or as a user writes them."""
+    declared = [
+        {"better": one[0], "worse": one[1], "outcome": one[2]} if isinstance(one, tuple) else one
+        for one in expect
+    ]
+    known = Experiment.model_validate({**data.experiment.model_dump(), "expect": declared}).expect
+    experiment = data.experiment.model_copy(update={"expect": known})
+    changed = replace(data.plan.declaration, experiment=experiment)
+    data.plan = replace(data.plan, declaration=changed)
+    return data
 
 
 def table_of(data: Results, average: str | None = None) -> Table:

@@ -3,10 +3,9 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from harness.analysis.comparison.differences import AVERAGE, Compared, above_level
+from harness.analysis.comparison.differences import AVERAGE, Compared, Comparer
 from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Difference
-from harness.leaderboard.build import experiment_runs
 from harness.leaderboard.measured_rows import is_baseline
 from harness.leaderboard.table import Table
 from harness.report.difference_tables import interval, points
@@ -43,16 +42,17 @@ def _labels(results: Results, column: Column) -> list[object]:
     return []
 
 
-def near_chance(results: Results, table: Table) -> Iterator[str]:
+def near_chance(results: Results, table: Table, compared: Comparer) -> Iterator[str]:
     """A sentence on the columns in which no arm, and those in which some arms, are not
     significantly above chance."""
-    levels, runs = chance_levels(results, table), results.get(experiment_runs)
+    levels = chance_levels(results, table)
     arms = [arm for arm in results.arms if not guesses(results, arm)]
     of_all, of_some = [], []
     for column in table.columns:
         if (level := levels.get(column.name)) is None:
             continue
-        found = {arm: above_level(runs[arm], column, level) for arm in arms}
+        outcome = compared.outcomes[column.name]
+        found = {arm: outcome.above(arm, level) for arm in arms}
         measured = {arm: one for arm, one in found.items() if one}
         low = {arm: one for arm, one in measured.items() if one.low <= 0}
         if low and len(low) == len(measured):

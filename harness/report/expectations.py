@@ -20,6 +20,7 @@ from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Difference, Runs
 from harness.analysis.statistics.multiple_testing import holm
 from harness.experiment.expectation import LOSSES, Comparison, Expectation
+from harness.report.manipulation_checks import void_reasons
 from harness.report.sections.transfer import comparable
 from harness.report.verdict import Claim
 from harness.tasks.probes.columns import probe_columns
@@ -32,11 +33,14 @@ def claims(results: Results, compared: Comparer) -> list[Claim]:
         compared: compares arms in the columns and the average (`harness.leaderboard.build`).
     """
     checkpoints = [arm.name for arm in results.plan.arms if arm.has_one_run]
-    found = [
-        Claim(one, _difference(results, compared, one), [a for a in one.arms if a in checkpoints])
-        for one in results.experiment.expect
-        if set(one.arms) <= set(results.arms)
-    ]
+    found = []
+    for one in results.experiment.expect:
+        if not set(one.arms) <= set(results.arms):
+            continue
+        outcome = _outcome(results, compared, one)
+        single = [arm for arm in one.arms if arm in checkpoints]
+        void = void_reasons(results, outcome, one) if outcome else []
+        found.append(Claim(one, _difference(results, outcome, one), single, void=void))
     return list(_adjusted(found))
 
 
@@ -63,16 +67,23 @@ def _adjusted(found: Sequence[Claim]) -> Iterator[Claim]:
         yield replace(one, adjusted=float(next(adjusted))) if known else one
 
 
-def _difference(results: Results, compared: Comparer, one: Expectation) -> Difference | None:
-    """The weighted sum over arms that an expectation is about; null if an arm has no value."""
-    margin = getattr(one, "margin", None)
+def _outcome(results: Results, compared: Comparer, one: Expectation) -> Outcome | None:
+    """What an expectation is about; null if it is a loss."""
     if one.outcome in LOSSES:
-        return _of_losses(results, one, margin)
+        return None
     if one.outcome in compared.outcomes:
-        return compared.outcomes[one.outcome].contrast(one.weights, margin)
+        return compared.outcomes[one.outcome]
     column = probe_columns(results.experiment.evaluate.probes)[one.outcome]
     paired = same_checkpoints(results.plan.differences)
-    return Outcome(results.get(_probe_runs), [(column,)], paired).contrast(one.weights, margin)
+    return Outcome(results.get(_probe_runs), [(column,)], paired)
+
+
+def _difference(results: Results, outcome: Outcome | None, one: Expectation) -> Difference | None:
+    """The weighted sum over arms that an expectation is about; null if an arm has no value."""
+    margin = getattr(one, "margin", None)
+    if outcome is None:
+        return _of_losses(results, one, margin)
+    return outcome.contrast(one.weights, margin)
 
 
 def _of_losses(results: Results, one: Expectation, margin: float | None) -> Difference | None:

@@ -33,9 +33,10 @@ from harness.report.threats import threats
 from harness.report.verdict import Pair, judge
 
 VERDICT_NOTE = (
-    "Confirmed or refuted if the 95 % interval of the difference in the average ({}), or in the "
-    "loss that is named, excludes zero, otherwise inconclusive. If several differences are "
-    "expected, each must also be significant after Holm's correction to be confirmed or refuted."
+    "Confirmed or refuted if the 95 % interval of the difference in the average ({}), or in what "
+    "is named, excludes zero, otherwise inconclusive. If several differences are expected, each "
+    "must also be significant after Holm's correction to be confirmed or refuted. Void if an arm "
+    "is not significantly above chance or an untrained network, or if all are at the maximum."
 )
 SUMMARY_CAPTION = "Differences in the average over the suite, in points, with 95 % intervals."
 PROTOCOL = "the table under Protocol"

@@ -57,7 +57,7 @@ def at_maximum(results: Results, table: Table, scores: RunScores) -> Iterator[st
     """A sentence on the columns in which several arms score at the maximum in every run."""
     tasks, found = tasks_of(results.suite), []
     for column in table.columns:
-        most = _maximum(tasks[column.task], column)
+        most = maximum(tasks[column.task], column)
         runs = scores.get(column.name, {}).items()
         arms = [arm for arm, of_arm in runs if len(of_arm) and min(of_arm) >= NEAR_MAXIMUM * most]
         if len(arms) > 1:
@@ -70,7 +70,7 @@ def at_maximum(results: Results, table: Table, scores: RunScores) -> Iterator[st
         )
 
 
-def _maximum(task: Task, column: Column) -> float:
+def maximum(task: Task, column: Column) -> float:
     """The highest possible score x 100: of a task of the micro-world its ceiling, as labels are
     wrong at a known rate; that of others, such as human performance, can be exceeded."""
     is_exact = task.data.source == "microworld" and column.metrics == task.metrics[:1]

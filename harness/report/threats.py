@@ -128,7 +128,7 @@ def _of_scores(results: Results, table: Table, scores: RunScores) -> dict[str, I
         found["runs and arms at or below chance"] = run_checks.at_chance(results, table, scores)
     if guided and chance_checks.chance_levels(results, table):
         name = "arms that are not significantly above chance"
-        found[name] = chance_checks.near_chance(results, table)
+        found[name] = chance_checks.near_chance(results, table, results.get(compared_arms))
     if len(results.arms) > 1:
         name = "columns in which several arms score at the maximum"
         found[name] = run_checks.at_maximum(results, table, scores)

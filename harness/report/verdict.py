@@ -11,7 +11,7 @@ from harness.report.two_groups import reason, unseen
 
 UNITS = {"loss": "nats per predicted token", "bits_per_byte": "bits per byte"}
 """Units of the outcomes of which less is better."""
-Word = Literal["confirmed", "refuted", "inconclusive"]
+Word = Literal["confirmed", "refuted", "inconclusive", "void"]
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,8 @@ class Claim:
     """Those of the arms that are checkpoints of one pretraining run."""
     adjusted: float | None = None
     """p by Holm among the expectations; null for arms with too few seeds."""
+    void: Sequence[str] = ()
+    """Why the results cannot answer it (`harness.report.manipulation_checks`)."""
 
     @property
     def outcome(self) -> str:
@@ -77,7 +79,8 @@ def judge(claim: Claim) -> Verdict:
     With one pretraining seed (of the arm with fewest, on all tasks of the average) it is
     inconclusive, because the interval does not include the variation between pretraining runs.
     Where runs of an arm fall into two groups, the reason says so; that of a decision says which
-    share of an arm's runs may fail without being seen.
+    share of an arm's runs may fail without being seen. It is void if the arms have learned nothing
+    that could be compared.
     """
     found = claim.found
     if found is None:
@@ -85,6 +88,8 @@ def judge(claim: Claim) -> Verdict:
         return Verdict(claim, "inconclusive", f"not every arm of the {every} has {_lacking(claim)}")
     if not enough_seeds(found):
         return Verdict(claim, "inconclusive", _one_run(claim.single_runs))
+    if claim.void:
+        return Verdict(claim, "void", "; ".join(claim.void))
     groups = reason(found, claim.unit)
     p_value = found.p_value if claim.adjusted is None else claim.adjusted
     word, why = _decided(claim, found, significant=p_value < 1 - LEVEL)

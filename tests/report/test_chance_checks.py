@@ -1,26 +1,24 @@
 """Arms near chance, and arms that are no better than what was never pretrained."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from harness.analysis.comparison.differences import AVERAGE, Comparer, above_level
+from harness.analysis.comparison.differences import AVERAGE, Comparer
 from harness.leaderboard.build import experiment_runs
-from harness.pretraining.budget import Budget
 from harness.pretraining.recipes import RECIPES
 from harness.report.chance_checks import chance_levels, near_chance, near_controls
 from harness.report.comparison import compared_arms
 from harness.tasks import TASKS
-from tests.made_up_results import MadeUpResults, table_of
+from tests.made_up_results import UNTRAINED, MadeUpResults, table_of, with_recipes
 
 Fabricate = Callable[..., MadeUpResults]
 
 
 def test_two_arms_that_tie_at_chance_are_named_with_their_scores(fabricate: Fabricate) -> None:
     data = fabricate({"one": 0.5, "other": 0.5}, tasks=("qnli",))
-    (sentence,) = near_chance(data, table_of(data))
+    (sentence,) = near_chance(data, table_of(data), data.get(compared_arms))
     means = data.scores.groupby("arm")["value"].mean() * 100
     level = 100 * (TASKS["qnli"].chance or 0.0)
     expected = f"(qnli ({level:.1f}; one {means['one']:.1f}, other {means['other']:.1f})"
@@ -29,26 +27,25 @@ def test_two_arms_that_tie_at_chance_are_named_with_their_scores(fabricate: Fabr
 
 def test_one_arm_at_chance_beside_one_that_learned(fabricate: Fabricate) -> None:
     data = fabricate({"good": 0.9, "bad": 0.5}, tasks=("qnli",))
-    (sentence,) = near_chance(data, table_of(data))
+    (sentence,) = near_chance(data, table_of(data), data.get(compared_arms))
     assert sentence.startswith("Some arms are not significantly above chance on qnli (")
     assert "bad" in sentence and "good" not in sentence
-    assert [
-        *near_chance(learned := fabricate({"good": 0.9}, tasks=("qnli",)), table_of(learned))
-    ] == []
+    learned = fabricate({"good": 0.9}, tasks=("qnli",))
+    assert list(near_chance(learned, table_of(learned), learned.get(compared_arms))) == []
 
 
 def test_the_interval_is_that_of_the_mean_against_a_constant(fabricate: Fabricate) -> None:
     """With one example set per run only the seeds count; both parts by hand."""
     data = fabricate({"one": 0.6}, tasks=("qnli",), seeds=(3, 1))
     table = table_of(data)
-    arm = data.get(experiment_runs)["one"]
-    found = above_level(arm, table.columns[0], 50.0)
+    outcome = data.get(compared_arms).outcomes[table.columns[0].name]
+    found = outcome.above("one", 50.0)
     assert found is not None
     scores = 100 * data.scores["value"].to_numpy()
     assert found.estimate == pytest.approx(scores.mean() - 50)
     part_of_seeds = 4.302653 * scores.std(ddof=1) / np.sqrt(3)  # t with 2 degrees of freedom
     assert (found.high - found.low) / 2 >= part_of_seeds * (1 - 1e-6)
-    assert above_level({}, table.columns[0], 50.0) is None
+    assert outcome.above("absent", 50.0) is None
 
 
 def test_levels_that_a_task_does_not_declare_come_from_its_labels(
@@ -68,13 +65,7 @@ def test_levels_that_a_task_does_not_declare_come_from_its_labels(
 
 def test_arms_that_do_not_exceed_an_untrained_network(fabricate: Fabricate) -> None:
     data = fabricate({"good": 0.95, "idle": 0.6, "scratch": 0.6, "words": 0.6})
-    recipes = {
-        "scratch": RECIPES["bert"].model_copy(update={"budget": Budget(tokens=0)}),
-        "words": RECIPES["bag_of_words"],
-    }
-    arms = [replace(arm, pretrain=recipes.get(arm.name, arm.pretrain)) for arm in data.plan.arms]
-    declaration = replace(data.plan.declaration, arms=tuple(arms))
-    data.plan = replace(data.plan, declaration=declaration)
+    data = with_recipes(data, scratch=UNTRAINED, words=RECIPES["bag_of_words"])
     compared = data.get(compared_arms)
     first, second = near_controls(data, compared)
     assert first.startswith("Not significantly above scratch, an untrained network, in the average")
@@ -94,11 +85,12 @@ def test_intervals_stay_on_the_scale_of_their_metric(fabricate: Fabricate) -> No
             scores = arm[task].scores
             for cell in scores:
                 scores[cell][:] = np.array([0.05, 0.95])
-    accuracy = above_level(runs["one"], table.columns[0], 50.0)
-    correlation = above_level(runs["one"], table.columns[1], 0.0)
+    compared = Comparer(runs, table.layout, lambda *arms: False)
+    outcomes = [compared.outcomes[column.name] for column in table.columns]
+    accuracy, correlation = outcomes[0].above("one", 50.0), outcomes[1].above("one", 0.0)
     assert accuracy and (accuracy.low, accuracy.high) == (-50.0, 50.0)
     assert correlation and (correlation.low, correlation.high) == (-100.0, 100.0)
-    found = Comparer(runs, table.layout, lambda *arms: False)("one", "other")
+    found = compared("one", "other")
     ends = {name: one and (one.low, one.high) for name, one in found.items()}
     names = [column.name for column in table.columns]
     assert ends == {names[0]: (-100, 100), names[1]: (-200, 200), AVERAGE: (-150, 150)}

@@ -109,16 +109,6 @@ def enough_seeds(found: Difference) -> bool:
     return found.num_seeds >= MIN_SEEDS
 
 
-def above_level(arm: ArmRuns, column: Column, level: float) -> Difference | None:
-    """The score of an arm in a column minus a fixed level, both x 100; null if it lacks a score."""
-    found = seed_scores(arm, [(column,)])
-    if not found:
-        return None
-    fixed = np.full_like(found.scores, level)
-    difference = welch(found.scores, fixed, paired=True, level=LEVEL)
-    return difference.within(100 - _width(column) - level, 100 - level)
-
-
 class Outcome:
     """A column or an average, in which arms are compared."""
 
@@ -129,7 +119,7 @@ class Outcome:
         paired: Callable[[str, str], bool],
     ) -> None:
         """Args: as for `Comparer`; the outcome is the mean of `terms`."""
-        self._runs, self._terms, self._paired = runs, terms, paired
+        self._runs, self.terms, self._paired = runs, tuple(terms), paired
         self._of_groups: dict[tuple[str, ...], Spread] = {}
 
     def contrast(
@@ -152,9 +142,22 @@ class Outcome:
             margin,
         )
         known = spreads[0] if len(groups) == 1 else self._spread
-        widths = {column: np.array(_width(column)) for term in self._terms for column in term}
-        most = float(combine(self._terms, widths)) * sum(map(abs, weights.values())) / 2
+        most = self._width * sum(map(abs, weights.values())) / 2
         return found.within(-most, most).with_split(known.split(self._observed(weights)))
+
+    def above(self, arm: str, level: float) -> Difference | None:
+        """The score of an arm minus a fixed level, both x 100; null if it lacks a score."""
+        if not (found := self._known.get(arm)):
+            return None
+        fixed = np.full_like(found.scores, level)
+        difference = welch(found.scores, fixed, paired=True, level=LEVEL)
+        return difference.within(100 - self._width - level, 100 - level)
+
+    @cached_property
+    def _width(self) -> float:
+        """The largest possible score x 100 minus the smallest."""
+        widths = {column: np.array(_width(column)) for term in self.terms for column in term}
+        return float(combine(self.terms, widths))
 
     def _weighted_sum(self, weights: Mapping[str, float], group: Sequence[str]) -> Array:
         scores = np.stack([self._known[arm].scores for arm in group])
@@ -191,7 +194,7 @@ class Outcome:
 
     @cached_property
     def _known(self) -> dict[str, SeedScores]:
-        found = {name: seed_scores(arm, self._terms) for name, arm in self._runs.items()}
+        found = {name: seed_scores(arm, self.terms) for name, arm in self._runs.items()}
         return {name: scores for name, scores in found.items() if scores}
 
     @cached_property

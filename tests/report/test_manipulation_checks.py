@@ -1,0 +1,76 @@
+"""Expectations about arms that have learned nothing that could be compared."""
+
+from typing import Any
+
+import pytest
+
+from harness.report.comparison import compared_arms
+from harness.report.expectations import claims
+from harness.report.manipulation_checks import untrained_twins
+from harness.report.page import write_report
+from harness.report.verdict import Verdict, judge
+from tests.made_up_results import UNTRAINED, MadeUpResults, expecting, with_recipes
+
+
+def verdicts_of(data: MadeUpResults) -> list[Verdict]:
+    return [judge(one) for one in claims(data, data.get(compared_arms))]
+
+
+@pytest.fixture
+def learned(fabricate: Any) -> MadeUpResults:
+    """Arms above chance, one of which is as good as an untrained one."""
+    skills = {"good": 0.97, "better": 0.995, "idle": 0.93, "scratch": 0.93}
+    data = fabricate(skills, tasks=("mrpc",), seeds=(4, 1), examples=1000)
+    return with_recipes(data, scratch=UNTRAINED)
+
+
+def test_arms_not_above_an_untrained_network_make_a_comparison_void(
+    learned: MadeUpResults, tmp_path: Any
+) -> None:
+    data = expecting(learned, "better > good", "good > idle", "idle = good within 1")
+    valid, void, equal = verdicts_of(data)
+    assert (valid.word, void.word, equal.word) == ("confirmed", "void", "void")
+    assert void.reason.startswith("idle is not significantly above scratch, an untrained network (")
+    assert void.claim.found is not None  # the difference is shown all the same
+    write_report(data, tmp_path)
+    assert "- good > idle: **void**, +" in (tmp_path / "README.md").read_text()
+    assert '<li class="void">' in (tmp_path / "index.html").read_text()
+
+
+def test_an_expectation_about_the_untrained_network_is_the_check_itself(
+    learned: MadeUpResults,
+) -> None:
+    words = [
+        one.word for one in verdicts_of(expecting(learned, "good > scratch", "idle > scratch"))
+    ]
+    assert words == ["confirmed", "inconclusive"]
+
+
+def test_arms_at_chance_make_a_comparison_void(fabricate: Any) -> None:
+    data = fabricate({"good": 0.9, "fair": 0.7, "lost": 0.5}, tasks=("qnli",), seeds=(4, 1))
+    data = expecting(data, "good > fair", "good > lost", {"qnli": "good > fair > lost"})
+    assert [one.word for one in verdicts_of(data)] == ["confirmed", "void", "void"]
+    assert verdicts_of(data)[1].reason.startswith("lost is not significantly above chance (50.")
+
+
+def test_arms_that_are_all_at_the_highest_score_make_a_comparison_void(fabricate: Any) -> None:
+    data = fabricate({"one": 1.0, "other": 1.0, "less": 0.8}, tasks=("qnli",), seeds=(3, 1))
+    void, valid = verdicts_of(expecting(data, "one > other", "one > less"))
+    assert void.word == "void"
+    assert void.reason == "one and other are at the highest possible score (100.0)"
+    assert valid.word == "confirmed"
+
+
+def test_an_untrained_twin_has_the_same_architecture_and_adaptation(fabricate: Any) -> None:
+    names = ("mlm", "gpt", "frozen", "scratch", "scratch_gpt")
+    data = fabricate(dict.fromkeys(names, 0.8), tasks=("mrpc",))
+    data = with_recipes(data, scratch=UNTRAINED, scratch_gpt=UNTRAINED)
+    families = dict(zip(names, ("bert", "gpt2", "bert", "bert", "gpt2"), strict=True))
+    ways = dict.fromkeys(names, "full") | {"frozen": "frozen"}
+    differences = {"pretrain.model.family": families, "evaluate.adaptation": ways}
+    data.plan = data.but(differences=differences).plan
+    data = with_recipes(data, scratch=UNTRAINED, scratch_gpt=UNTRAINED)
+    found = {name: untrained_twins(data, name) for name in names[:3]}
+    assert found == {"mlm": ["scratch"], "gpt": ["scratch_gpt"], "frozen": []}
+    families["gpt"] = "llama"
+    assert untrained_twins(data, "gpt") == ["scratch", "scratch_gpt"]
