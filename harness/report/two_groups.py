@@ -14,15 +14,11 @@ MEANING = (
 
 
 def reason(found: Difference, unit: str) -> str:
-    """What a difference's two groups of runs are, and how many seeds would show it, to follow
-    another text; empty if it has none."""
+    """What a difference's two groups of runs are, to follow another text; empty if it has none."""
     if not found.split:
         return ""
     arms = " and ".join(f"{one.arm} ({_groups(one, unit)})" for one in found.split.groups)
-    needed = found.split.seeds_needed
-    more = needed and needed > found.num_seeds and found.low <= 0 <= found.high
-    seeds = f"; about {needed} seeds per arm would show a difference of this size" if more else ""
-    return f"; runs of {arms} fall into two groups{seeds}"
+    return f"; runs of {arms} fall into two groups"
 
 
 def unseen(found: Difference) -> str:

@@ -1,5 +1,6 @@
 """Differences between arms, and the verdicts that follow."""
 
+import re
 from dataclasses import replace
 from functools import partial
 
@@ -51,6 +52,29 @@ def test_one_of_several_claims_must_hold_as_such():
     assert judge(one).word == "inconclusive"
     assert "Holm's correction" in judge(one).reason
     assert judge(replace(one, adjusted=0.04)).word == "confirmed"
+
+
+@pytest.mark.parametrize("examples", [0.0, 0.1])
+def test_an_inconclusive_difference_names_the_seeds_that_would_show_it(examples):
+    """At the number named, the power of a test of this difference is 80 %, by simulation."""
+    sd, size = 2.0, 1.5
+    variance = 2 * sd**2 / 3
+    found = Difference(size, -1.0, 4.0, 0.2, 3, seed_variance=variance, example_variance=examples)
+    text = judge(claim(found)).reason
+    (needed,) = map(int, re.findall(r"about (\d+) seeds per arm would show a difference", text))
+    rng = np.random.default_rng(0)
+    shift = size + np.sqrt(examples) * rng.standard_normal(4000)
+    first = sd * rng.standard_normal((4000, needed)) + shift[:, None]
+    second = sd * rng.standard_normal((4000, needed))
+    error = np.sqrt((first.var(axis=1, ddof=1) + second.var(axis=1, ddof=1)) / needed + examples)
+    shown = (first.mean(axis=1) - second.mean(axis=1)) / error > 1.96 + 2.4 / (2 * needed - 2)
+    assert np.mean(shown) == pytest.approx(0.8, abs=0.03)
+
+
+def test_more_seeds_do_not_help_where_examples_are_too_few():
+    found = Difference(1.0, -1.0, 3.0, 0.3, 3, seed_variance=0.1, example_variance=1.0)
+    expected = "the interval includes zero; more seeds would not show a difference of this size"
+    assert judge(claim(found)).reason == f"{expected} with these examples"
 
 
 def test_claims_are_adjusted_among_themselves_and_the_screen_among_all(fabricate):

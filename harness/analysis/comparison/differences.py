@@ -143,7 +143,7 @@ class Outcome:
         )
         known = spreads[0] if len(groups) == 1 else self._spread
         most = self._width * sum(map(abs, weights.values())) / 2
-        return found.within(-most, most).with_split(known.split(self._observed(weights)))
+        return found.within(-most, most).with_split(known.split(weights))
 
     def above(self, arm: str, level: float) -> Difference | None:
         """The score of an arm minus a fixed level, both x 100; null if it lacks a score."""

@@ -1,6 +1,6 @@
 """The scores of arms by pretraining seed, and the spread between seeds that a comparison takes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,6 @@ from harness.analysis.statistics.two_groups import (
     two_groups,
     without_seed_effects,
 )
-from harness.analysis.statistics.variance import Components, seeds_needed
 from harness.analysis.statistics.welch import contrast_over_seeds, seed_means
 from harness.tasks.task import Column
 
@@ -73,22 +72,10 @@ class Spread:
         few = self.sides * (min(map(len, arms)) - 1) < LEAST_FREEDOM
         return self.variance if self.groups or few else None
 
-    def split(self, arms: Mapping[str, Array]) -> Split | None:
-        """The groups of the arms of a difference; null if none has two.
-
-        Args:
-            arms: the arms of a difference to their scores [num_seeds].
-        """
+    def split(self, arms: Iterable[str]) -> Split | None:
+        """The groups of the arms of a difference; null if none has two."""
         found = tuple(self.groups[arm] for arm in arms if arm in self.groups)
-        if not found:
-            return None
-        if len(arms) != 2:
-            return Split(found, None)
-        first, second = arms.values()
-        variance = (first.var(ddof=1) + second.var(ddof=1)) / 2
-        size = abs(float(first.mean() - second.mean()))
-        needed = seeds_needed(Components(float(variance), float("nan"), 0.0), size, 1)
-        return Split(found, needed)
+        return Split(found) if found else None
 
 
 def spread(arms: Mapping[str, Array]) -> Spread:
@@ -130,6 +117,6 @@ def compared_by_seeds(values: Mapping[str, Array], level: float) -> Callable[...
             [least and least.times(weight**2) for weight in weights.values()],
             margin,
         )
-        return found.with_split(known.split(arms))
+        return found.with_split(known.split(weights))
 
     return compared

@@ -53,6 +53,10 @@ class Difference:
     """Smaller number of pretraining seeds of both arms; 0 if unknown."""
     split: Split | None = None
     """Null if no runs are known to fall into two groups."""
+    seed_variance: float = 0.0
+    """The part of the estimate's variance that is due to seeds."""
+    example_variance: float = 0.0
+    """The part that is due to the examples, which more seeds do not reduce."""
 
     @property
     def turned(self) -> "Difference":

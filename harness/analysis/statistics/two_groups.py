@@ -64,9 +64,6 @@ class Split:
     """Runs in two groups, of the arms of a difference."""
 
     groups: tuple[TwoGroups, ...]
-    seeds_needed: int | None
-    """Pretraining seeds per arm that would detect a difference of this size in 4 of 5 cases; null
-    if very many, and of more than two arms."""
 
 
 def two_groups(arms: Mapping[str, Array]) -> dict[str, TwoGroups]:

@@ -138,10 +138,19 @@ def contrast(
     estimate = float(sum(side[0].mean() for side in sides))
     bounds = [[None] * len(sides), *([least] if any(least) else [])]
     known = [_uncertainty(sides, bound) for bound in bounds]
-    half = max(one.half_width(level) for one in known)
+    widest = max(known, key=lambda one: one.half_width(level))
+    half = widest.half_width(level)
     p_value = max(one.p_value(estimate, margin) for one in known)
     num_seeds = min(side.shape[1] for side in sides)
-    return Difference(estimate, estimate - half, estimate + half, p_value, num_seeds)
+    return Difference(
+        estimate,
+        estimate - half,
+        estimate + half,
+        p_value,
+        num_seeds,
+        seed_variance=widest.seeds,
+        example_variance=widest.examples,
+    )
 
 
 def contrast_over_seeds(
