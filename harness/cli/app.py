@@ -15,6 +15,7 @@ from harness.cli import (
     doctor,
     evaluate,
     export,
+    findings,
     gc,
     init,
     leaderboard,
@@ -76,6 +77,7 @@ app.command()(export.export)
 app.add_typer(results.app, name="results")
 app.command()(submit.submit)
 app.command()(site.site)
+app.command()(findings.findings)
 app.add_typer(data.app, name="data")
 app.command(name="list")(registries.list_members)
 app.command()(registries.show)

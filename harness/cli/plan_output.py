@@ -50,7 +50,7 @@ def print_plan(known: Outlook, console: Console, spread: SeedSpread | None = Non
     """
     plan, experiment = known.plan, known.plan.experiment
     console.print(f"[bold]{experiment.name}[/bold]: {experiment.question}")
-    for comparison in experiment.expect:
+    for comparison in experiment.expectations:
         console.print(f"expected: {comparison}")
     for change in _variants(plan.declaration):
         console.print(change, markup=False)

@@ -6,8 +6,9 @@ from typing import Annotated, Any
 from pydantic import Discriminator, Field, Tag, field_validator
 
 from harness.core.compute import Compute
-from harness.core.config import ConfigModel, as_tuples
+from harness.core.config import ConfigModel, as_tuples, unknown_name
 from harness.core.names import ExperimentName, Name
+from harness.experiment.claims import CLAIMS
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.expectation import Expectation
 from harness.finetuning.search.sweep import Sweep
@@ -72,6 +73,9 @@ class Experiment(ConfigModel):
     about a column of the suite, '{PROBE: arm > arm}' about a probe, '{PROBE/CATEGORY: arm > arm}'
     about a category of it, '{loss: arm < arm}' about held-out loss, '{bits_per_byte: arm < arm}'
     about held-out bits per byte."""
+    claims: Mapping[str, tuple[Expectation, ...]] = Field(default_factory=dict)
+    """Id of a claim of the literature (`docs/findings.md`) to the expectations that test it, one or
+    a list. They are judged as those of `expect`."""
     threats: tuple[str, ...] = ()
     """Threats to validity that no automatic check finds: sentences for the report."""
     pretrain: Mapping[str, Any] = Field(default_factory=dict)
@@ -101,3 +105,32 @@ class Experiment(ConfigModel):
     @classmethod
     def _one_or_many(cls, value: Any) -> Any:
         return (value,) if isinstance(value, (str, Mapping)) else as_tuples(value)
+
+    @field_validator(
+        "claims",
+        mode="before",
+        json_schema_input_type=Mapping[str, Expectation | list[Expectation]],
+    )
+    @classmethod
+    def _lists(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        return {name: cls._one_or_many(expected) for name, expected in value.items()}
+
+    @field_validator("claims")
+    @classmethod
+    def _known(cls, claims: Mapping[str, Any]) -> Mapping[str, Any]:
+        for name in claims:
+            if name not in CLAIMS:
+                raise ValueError(unknown_name("the claim", name, CLAIMS))
+        return claims
+
+    @property
+    def expectations(self) -> tuple[Expectation, ...]:
+        """Those of `expect` and of `claims`."""
+        tested = [one for several in self.claims.values() for one in several]
+        return tuple(dict.fromkeys([*self.expect, *tested]))
+
+    def claims_of(self, expectation: Expectation) -> list[str]:
+        """Ids of the claims that an expectation tests."""
+        return [name for name, several in self.claims.items() if expectation in several]

@@ -19,7 +19,7 @@ def plan_html(
 ) -> str:
     """`plan_text` as HTML, with plain tables."""
     parts = [f"<p><b>{escape(experiment.name)}</b>: {escape(experiment.question)}</p>"]
-    parts += [paragraph(f"expected: {one}") for one in experiment.expect]
+    parts += [paragraph(f"expected: {one}") for one in experiment.expectations]
     parts += [_table(_arms(costs)), paragraph(stages)]
     if differences:
         parts += [paragraph(DIFFERENCES), _table(_fields(differences))]
@@ -35,7 +35,7 @@ def plan_text(
         stages: how many stages there are.
     """
     lines = [f"{experiment.name}: {experiment.question}"]
-    lines += [f"expected: {one}" for one in experiment.expect]
+    lines += [f"expected: {one}" for one in experiment.expectations]
     lines += [_arms(costs).to_string(index=False), stages]
     if differences:
         lines += [DIFFERENCES, _fields(differences).to_string(index=False)]

@@ -31,6 +31,7 @@ DESCRIPTIONS = {
     "leaderboard.csv": "the leaderboard with unrounded scores",
     "leaderboard.md": "the leaderboard as markdown",
     "differences.csv": "every difference with interval and p",
+    "verdicts.csv": "the verdict on every expectation, with the claims that it tests",
     "scores.csv": "the score of every run, with seeds and stage key",
     "loss_differences.csv": "every difference in held-out loss with interval and p",
     "trials.csv": "every trial of the hyperparameter search",

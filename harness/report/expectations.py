@@ -34,7 +34,7 @@ def claims(results: Results, compared: Comparer) -> list[Claim]:
     """
     checkpoints = [arm.name for arm in results.plan.arms if arm.has_one_run]
     found = []
-    for one in results.experiment.expect:
+    for one in results.experiment.expectations:
         if not set(one.arms) <= set(results.arms):
             continue
         outcome = _outcome(results, compared, one)
@@ -48,7 +48,7 @@ def named_pairs(results: Results) -> list[tuple[str, str]]:
     """The two arms of the comparisons in the average, better one first."""
     return [
         (one.better, one.worse)
-        for one in results.experiment.expect
+        for one in results.experiment.expectations
         if is_pair(one) and set(one.arms) <= set(results.arms)
     ]
 

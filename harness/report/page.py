@@ -31,6 +31,7 @@ from harness.report.run_scores import all_run_scores
 from harness.report.sections.total_cost import cost_line
 from harness.report.threats import threats
 from harness.report.verdict import Pair, judge
+from harness.report.verdict_rows import verdicts_csv
 
 VERDICT_NOTE = (
     "Confirmed or refuted if the 95 % interval of the difference in the average ({}), or in what "
@@ -62,6 +63,8 @@ def write_report(results: Results, out: Path) -> None:
         **downloads(results),
     }
     content = _content(results, table, pairs)
+    if verdicts := content["verdicts"]:
+        data["verdicts.csv"] = verdicts_csv(results.experiment, verdicts)
     content["downloads"] = {name: DESCRIPTIONS[name] for name in data}
     shown = replace(table, protocol=PROTOCOL)
     files = {

@@ -209,6 +209,20 @@ def test_a_trend_is_the_change_along_the_line_of_least_squares(num_arms: int) ->
     assert found == pytest.approx(-slope * (num_arms - 1))
 
 
+def test_claims_add_expectations() -> None:
+    declared = experiment(
+        expect="a > b", claims={"E1": ["a > b", {"loss": "a < b"}], "E2": "a > c"}
+    )
+    assert [str(one) for one in declared.expectations] == [
+        "a > b",
+        "a < b in held-out loss",
+        "a > c",
+    ]
+    assert [declared.claims_of(one) for one in declared.expectations] == [["E1"], ["E1"], ["E2"]]
+    assert Experiment.read(declared.model_dump(mode="json")) == declared
+    assert experiment().expectations == ()
+
+
 def test_expectations_about_losses() -> None:
     (one,) = experiment(expect={"loss": "a < b"}).expect
     assert one == Comparison(better="a", worse="b", outcome="loss")

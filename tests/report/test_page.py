@@ -19,6 +19,7 @@ FILES = {
     "leaderboard.csv",
     "leaderboard.md",
     "differences.csv",
+    "verdicts.csv",
     "scores.csv",
     "stages.csv",
     "experiment.yaml",

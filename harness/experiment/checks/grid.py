@@ -15,7 +15,7 @@ from harness.experiment.arms import (
     combinations,
     value_label,
 )
-from harness.experiment.expectation import AVERAGE, LOSSES, Comparison
+from harness.experiment.expectation import AVERAGE, LOSSES, Comparison, Expectation
 from harness.experiment.experiment import Axis, Experiment
 from harness.experiment.recipe_defaults import NAMED
 from harness.experiment.yaml_reader import Keys
@@ -153,20 +153,29 @@ def expectation_problems(experiment: Experiment) -> Problems:
     """Expectations about unknown arms or outcomes, and those that contradict each other."""
     names, outcomes = dict.fromkeys(arm_names(experiment)), _outcomes(experiment)
     earlier: set[tuple[str, str, str]] = set()
-    for number, expected in enumerate(experiment.expect):
-        keys = ("expect", number)
+    for keys, expected in _declared(experiment):
+        where = ".".join(map(str, keys[:-1]))
         for arm in expected.arms:
             if names and arm not in names:
-                yield keys, "expect: " + unknown_name("the arm", arm, names)
+                yield keys, f"{where}: " + unknown_name("the arm", arm, names)
         if expected.outcome not in outcomes:
-            yield keys, "expect: " + unknown_name("the outcome", expected.outcome, outcomes)
+            yield keys, f"{where}: " + unknown_name("the outcome", expected.outcome, outcomes)
         for arm in expected.cancelled:
-            yield keys, f"expect: '{expected}' must compare different arms; {arm} cancels out"
+            yield keys, f"{where}: '{expected}' must compare different arms; {arm} cancels out"
         if isinstance(expected, Comparison):
             better, worse, outcome = expected.better, expected.worse, expected.outcome
             if better != worse and (worse, better, outcome) in earlier:
-                yield keys, f"expect: '{expected}' contradicts an earlier expectation; keep one"
+                yield keys, f"{where}: '{expected}' contradicts an earlier expectation; keep one"
             earlier.add((better, worse, outcome))
+
+
+def _declared(experiment: Experiment) -> Iterator[tuple[Keys, Expectation]]:
+    """The keys of each expectation, and it."""
+    for number, expected in enumerate(experiment.expect):
+        yield ("expect", number), expected
+    for name, several in experiment.claims.items():
+        for number, expected in enumerate(several):
+            yield ("claims", name, number), expected
 
 
 def _outcomes(experiment: Experiment) -> list[str]:

@@ -1,0 +1,164 @@
+"""Claims of the literature beside the verdicts of reports.
+
+A claim may have expectations in several reports. It is confirmed if all decisions on them confirm
+it, refuted if all refute it, and mixed otherwise. A decision is a verdict whose p also is below
+0.05 among all expectations of the board by Benjamini and Hochberg's correction, which limits the
+expected share of false decisions.
+"""
+
+import csv
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from scipy.stats import binomtest
+
+from harness.analysis.comparison.differences import LEVEL
+from harness.analysis.statistics.multiple_testing import benjamini_hochberg
+from harness.experiment.claims import CLAIMS, LiteratureClaim
+from harness.report.verdict_rows import COLUMNS
+
+VERDICTS = "verdicts.csv"
+DECISIONS = ("confirmed", "refuted")
+WORDS = (*DECISIONS, "mixed", "inconclusive", "void", "not tested")
+"""Verdicts on claims, in the order of the board's summary."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A verdict of a report on an expectation."""
+
+    report: str
+    """Folder of the report below that of all reports."""
+    claims: tuple[str, ...]
+    expectation: str
+    verdict: str
+    difference: float | None
+    unit: str
+    low: float | None
+    high: float | None
+    p_value: float | None
+    num_seeds: int
+    reason: str
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether it counts among the tests of the board."""
+        return self.p_value is not None and self.num_seeds > 1 and self.verdict != "void"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A claim with what reports say about it."""
+
+    claim: LiteratureClaim
+    verdict: str
+    """One of WORDS."""
+    evidence: Sequence[Evidence]
+
+
+def read_evidence(reports: Path) -> list[Evidence]:
+    """The verdicts of all reports below a folder, by the names of their folders.
+
+    Raises:
+        ValueError: a file of verdicts has other columns, an unknown claim, or no number where one
+            must be.
+    """
+    files = sorted(reports.rglob(VERDICTS))
+    return [one for file in files for one in _read(file, str(file.parent.relative_to(reports)))]
+
+
+def _read(file: Path, report: str) -> list[Evidence]:
+    with file.open(newline="") as opened:
+        reader = csv.DictReader(opened)
+        if list(reader.fieldnames or ()) != COLUMNS:
+            raise ValueError(f"{file}: the columns must be {', '.join(COLUMNS)}")
+        rows = list(reader)
+    try:
+        found = [_evidence(report, row) for row in rows]
+    except (ValueError, AttributeError) as error:
+        raise ValueError(f"{file}: a line does not have the values of its columns") from error
+    if unknown := sorted({name for one in found for name in one.claims} - CLAIMS.keys()):
+        raise ValueError(f"{file}: unknown claims: {', '.join(unknown)}")
+    return found
+
+
+def _evidence(report: str, row: Mapping[str, str]) -> Evidence:
+    if None in row.values():
+        raise ValueError("the line is too short")
+    difference, low, high, p_value = (
+        float(row[name]) if row[name] else None for name in ("difference", "low", "high", "p_value")
+    )
+    return Evidence(
+        report=report,
+        claims=tuple(row["claims"].split()),
+        expectation=row["expectation"].removeprefix("'"),
+        verdict=row["verdict"],
+        difference=difference,
+        unit=row["unit"],
+        low=low,
+        high=high,
+        p_value=p_value,
+        num_seeds=int(row["num_seeds"] or 0),
+        reason=row["reason"],
+    )
+
+
+def screened(evidence: Sequence[Evidence]) -> list[Evidence]:
+    """The same, with decisions as inconclusive whose p is not below 0.05 among all."""
+    judged = [one for one in evidence if one.is_judged]
+    p_values = [one.p_value for one in judged if one.p_value is not None]
+    adjusted = dict(zip(map(id, judged), benjamini_hochberg(p_values), strict=True))
+    reason = "p is not below 0.05 among all expectations of the board"
+    return [
+        replace(one, verdict="inconclusive", reason=reason)
+        if one.verdict in DECISIONS and adjusted.get(id(one), 1.0) >= 1 - LEVEL
+        else one
+        for one in evidence
+    ]
+
+
+def findings(evidence: Sequence[Evidence]) -> list[Finding]:
+    """All claims in their order, with the verdicts of reports.
+
+    Args:
+        evidence: result of `read_evidence`.
+    """
+    known = screened(evidence)
+    of_claims = {name: [one for one in known if name in one.claims] for name in CLAIMS}
+    return [Finding(CLAIMS[name], overall(own), own) for name, own in of_claims.items()]
+
+
+def overall(evidence: Sequence[Evidence]) -> str:
+    """The verdict on a claim: one of WORDS."""
+    words = {one.verdict for one in evidence}
+    decided = words & set(DECISIONS)
+    if len(decided) == 2:
+        return "mixed"
+    for word in (*decided, "inconclusive", "void"):
+        if word in words:
+            return word
+    return "not tested"
+
+
+def counts(found: Sequence[Finding]) -> dict[str, int]:
+    """Each of WORDS to its number of claims."""
+    numbers = Counter(one.verdict for one in found)
+    return {word: numbers[word] for word in WORDS}
+
+
+def decision_accuracy(found: Sequence[Finding]) -> tuple[float, float, float] | None:
+    """The share of the decided claims that point in the direction of the literature, with its 95 %
+    interval (Clopper and Pearson 1934, Biometrika 26); mixed claims count as undecided. Null if
+    none is decided.
+
+    Small experiments decide right where large ones would decide alike (Magnusson et al. 2025,
+    "DataDecide", ICML, call it decision accuracy).
+    """
+    numbers = counts(found)
+    decided = numbers["confirmed"] + numbers["refuted"]
+    if not decided:
+        return None
+    interval = binomtest(numbers["confirmed"], decided).proportion_ci(LEVEL, method="exact")
+    return numbers["confirmed"] / decided, float(interval.low), float(interval.high)

@@ -1,0 +1,48 @@
+"""The board of findings as markdown."""
+
+import os
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+
+from harness.experiment.claims import CLAIMS
+from harness.leaderboard.render import markdown_escape
+from harness.report.difference_tables import nats, points
+from harness.report.findings.board import Evidence, Finding, counts, decision_accuracy
+from harness.report.layout import template
+from harness.report.verdict import UNITS
+
+
+def board(found: Sequence[Finding], reports: Path, out: Path) -> str:
+    """The board: the summary, and each claim with its verdict, differences and reports.
+
+    Args:
+        reports: the folder of all reports, to which the board links.
+        out: the file of the board.
+    """
+    areas = [(area, list(own)) for area, own in groupby(found, lambda one: one.claim.area)]
+    return template("findings.md.jinja", escape=False).render(  # escaped by `md`
+        areas=areas,
+        counts=counts(found),
+        num_claims=len(CLAIMS),
+        accuracy=decision_accuracy(found),
+        num_reports=len({one.report for finding in found for one in finding.evidence}),
+        folder=reports.name,
+        md=markdown_escape,
+        shown=shown,
+        link=lambda one: _link(reports / one.report / "README.md", out),
+    )
+
+
+def _link(page: Path, out: Path) -> str:
+    return Path(os.path.relpath(page, out.parent)).as_posix()
+
+
+def shown(one: Evidence) -> str:
+    """The verdict with the difference, its unit and its interval."""
+    if one.difference is None or one.low is None or one.high is None:
+        return one.verdict
+    number = nats if one.unit in UNITS.values() else points
+    unit = "" if number is points else f" {one.unit}"
+    interval = f"{number(one.low)} to {number(one.high)}"
+    return f"{one.verdict}, {number(one.difference)}{unit} ({interval})"

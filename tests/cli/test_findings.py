@@ -1,0 +1,20 @@
+"""`harness findings`."""
+
+from pathlib import Path
+
+from tests.cli.test_app import call
+from tests.paths import ROOT
+
+
+def test_the_board_is_written_and_counted(tmp_path: Path) -> None:
+    out = tmp_path / "board.md"
+    code, output = call("findings", str(ROOT / "reports"), "--out", str(out))
+    assert code == 0 and " confirmed, " in output and "not tested" in output
+    assert out.read_text().startswith("# Findings\n")
+
+
+def test_folders_without_verdicts_are_refused(tmp_path: Path) -> None:
+    code, output = call("findings", str(tmp_path / "absent"))
+    assert code == 2 and "there is no folder" in output
+    code, output = call("findings", str(tmp_path))
+    assert code == 2 and "has a verdicts.csv" in output

@@ -1,0 +1,172 @@
+"""The board of findings."""
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import scipy.stats
+
+from harness.core.csv_text import csv_text
+from harness.experiment.claims import CLAIMS
+from harness.report.findings.board import (
+    Evidence,
+    counts,
+    decision_accuracy,
+    findings,
+    overall,
+    read_evidence,
+    screened,
+)
+from harness.report.findings.page import board, shown
+from harness.report.verdict_rows import COLUMNS
+from tests.paths import ROOT
+
+
+def evidence(
+    verdict: str, p_value: float | None = 0.001, claims: Sequence[str] = ("E1",)
+) -> Evidence:
+    return Evidence(
+        report="part/report",
+        claims=tuple(claims),
+        expectation="a > b",
+        verdict=verdict,
+        difference=1.0,
+        unit="points",
+        low=0.5,
+        high=1.5,
+        p_value=p_value,
+        num_seeds=3,
+        reason="",
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ([], "not tested"),
+        (["void"], "void"),
+        (["void", "inconclusive"], "inconclusive"),
+        (["inconclusive", "confirmed"], "confirmed"),
+        (["refuted", "refuted"], "refuted"),
+        (["refuted", "confirmed", "inconclusive"], "mixed"),
+    ],
+)
+def test_the_verdict_on_a_claim_is_that_of_its_decisions(words: list[str], expected: str) -> None:
+    assert overall([evidence(word) for word in words]) == expected
+
+
+def test_decisions_must_hold_among_all_expectations() -> None:
+    """Of 20 tests, one has p below 0.05 by chance; among three with p = 0.001, it counts."""
+    weak, strong = evidence("confirmed", 0.03), evidence("refuted", 1e-5)
+    undecided = [evidence("inconclusive", 0.5)] * 18
+    words = [one.verdict for one in screened([weak, strong, *undecided])]
+    assert words[:2] == ["inconclusive", "refuted"]
+    few = screened([weak, *[evidence("confirmed", 0.001)] * 3])
+    assert [one.verdict for one in few] == ["confirmed"] * 4
+    void = [evidence("void", 0.9)] * 100
+    assert screened([weak, *void])[0].verdict == "confirmed"
+
+
+def test_every_claim_has_a_finding_in_its_order() -> None:
+    found = findings([evidence("confirmed", claims=("E24", "E73"))])
+    assert [one.claim.id for one in found] == list(CLAIMS)
+    known = {one.claim.id: one.verdict for one in found}
+    assert known["E24"] == known["E73"] == "confirmed"
+    assert counts(found) == {
+        "confirmed": 2,
+        "refuted": 0,
+        "mixed": 0,
+        "inconclusive": 0,
+        "void": 0,
+        "not tested": 131,
+    }
+
+
+def test_decision_accuracy_has_the_exact_interval() -> None:
+    rows = [evidence("confirmed", claims=(f"E{number}",)) for number in range(1, 8)]
+    rows += [evidence("refuted", claims=(f"E{number}",)) for number in range(8, 11)]
+    share, low, high = decision_accuracy(findings(rows)) or (0, 0, 0)
+    assert share == 0.7
+    ends = scipy.stats.beta.ppf(0.025, 7, 4), scipy.stats.beta.ppf(0.975, 8, 3)
+    assert (low, high) == pytest.approx(ends)
+    assert decision_accuracy(findings([])) is None
+
+
+def test_a_board_is_made_of_the_files_of_reports(tmp_path: Path) -> None:
+    folder = tmp_path / "reports" / "part" / "study"
+    folder.mkdir(parents=True)
+    lines = [
+        ("E1 E2", "a_b > c|d", "confirmed", "2.0", "points", "1.0", "3.0", "0.001", "", "3", "why"),
+        (
+            "E3",
+            "x < y in held-out loss",
+            "void",
+            "-0.5",
+            "nats per predicted token",
+            "-1",
+            "0",
+            "0.1",
+            "",
+            "3",
+            "",
+        ),
+        ("", "p > q", "refuted", "-2.0", "points", "-3.0", "-1.0", "0.001", "", "3", ""),
+        ("E4", "r > s", "inconclusive", "", "", "", "", "", "", "", "no score yet"),
+    ]
+    (folder / "verdicts.csv").write_text(csv_text([COLUMNS, *lines]))
+    found = findings(read_evidence(tmp_path / "reports"))
+    words = {one.claim.id: one.verdict for one in found[:5]}
+    assert words == {
+        "E1": "confirmed",
+        "E2": "confirmed",
+        "E3": "void",
+        "E4": "inconclusive",
+        "E5": "not tested",
+    }
+    page = board(found, tmp_path / "reports", tmp_path / "docs" / "findings.md")
+    link = "[a_b > c\\|d](../reports/part/study/README.md): confirmed, +2.0 (+1.0 to +3.0) |"
+    assert link in page
+    assert "void, −0.500 nats per predicted token (−1.000 to 0.000)" in page.replace(
+        "+0.000", "0.000"
+    )
+    assert shown(found[3].evidence[0]) == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ([["claims"]], "the columns must be claims, expectation"),
+        ([COLUMNS, ["E999", "a > b", "confirmed", *["1"] * 7, ""]], "unknown claims: E999"),
+        (
+            [COLUMNS, ["E1", "a > b", "confirmed", "much", *["1"] * 6, ""]],
+            "does not have the values",
+        ),
+        ([COLUMNS, ["E1", "a > b"]], "does not have the values"),
+    ],
+)
+def test_broken_files_are_named(tmp_path: Path, lines: list[list[str]], expected: str) -> None:
+    (tmp_path / "verdicts.csv").write_text(csv_text(lines))
+    with pytest.raises(ValueError, match=expected) as caught:
+        read_evidence(tmp_path)
+    assert str(tmp_path / "verdicts.csv") in str(caught.value)
+
+
+def test_the_committed_board_is_that_of_the_committed_reports() -> None:
+    found = findings(read_evidence(ROOT / "reports"))
+    page = board(found, ROOT / "reports", ROOT / "docs" / "findings.md")
+    assert page == (ROOT / "docs" / "findings.md").read_text()
+
+
+def test_claims_are_numbered_and_have_an_area() -> None:
+    assert list(CLAIMS) == [f"E{number}" for number in range(1, 134)]
+    assert all(one.area and one.claim and one.compare for one in CLAIMS.values())
+
+
+def test_the_verdicts_of_a_report_are_those_of_its_page() -> None:
+    files = sorted((ROOT / "reports").rglob("verdicts.csv"))
+    assert len(files) > 20
+    for file in files:
+        page = (file.parent / "README.md").read_text().replace("\\", "")
+        for row in csv.DictReader(file.read_text().splitlines()):
+            assert f"- {row['expectation']}: **{row['verdict']}**" in page, file
