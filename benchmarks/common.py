@@ -51,7 +51,7 @@ def seconds(action: Callable[[], object]) -> float:
     return timed(action)[0]
 
 
-def in_new_process(function: Callable[..., float], *arguments: Any) -> float:
+def in_new_process(function: Callable[..., Any], *arguments: Any) -> Any:
     """What a function of a module returns in a new process: what one system sets, such as the
     allocator's options, must not affect another."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:

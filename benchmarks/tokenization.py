@@ -2,25 +2,29 @@
 memory, kills, and what training takes to read the result.
 
     python benchmarks/tokenization.py [--tokens 20_000_000] [--repeats 5] [--kills 5] [--threads 2]
+        [--library-tokens 0] [--folder FOLDER]
 
 - library: `encode_batch_fast` of whole documents, which are in memory, to nowhere.
 - sentences: the same of their sentences, whose ends a token stream has.
 - harness: `split_corpus` of the same documents as JSON lines on disk and `write_split`, to token
   streams on disk. What it takes beyond the library is reading, sentence splitting and writing.
 
-All run in new processes, in turn, with as many threads. The harness is then killed (SIGKILL)
-several times, and the streams compared byte by byte with those of an attempt that was not. Batches
-of 32 x 128 masked tokens of the stream are compared with those of its first BASELINE_TOKENS.
+All run in new processes, in turn, with as many threads; the library on the first LIBRARY_TOKENS, if
+these are given, as documents are alike. The corpus is written into FOLDER, or read if it is there.
+The harness is then killed (SIGKILL) several times, and the streams compared byte by byte with those
+of an attempt that was not. Batches of 32 x 128 masked tokens of the stream are compared with those
+of its first BASELINE_TOKENS.
 """
 
 import argparse
 import json
 import multiprocessing
 import os
+import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -82,10 +86,11 @@ def texts(folder: Path) -> Iterator[str]:
         yield from (json.loads(line)["text"] for line in file)
 
 
-def library_rate(folder: Path, threads: int, sentences: bool = False) -> float:
+def library_rate(folder: Path, threads: int, most: int, sentences: bool = False) -> float:
     """Tokens per second of the library, without the time of reading.
 
     Args:
+        most: tokens after which to stop; 0: none.
         sentences: of each sentence by itself, not of documents.
     """
     os.environ["RAYON_NUM_THREADS"] = str(threads)
@@ -94,7 +99,7 @@ def library_rate(folder: Path, threads: int, sentences: bool = False) -> float:
     tokenizer = Library.from_file(str(folder / "tokenizer" / "tokenizer.json"))
     tokenizer.no_truncation()
     found, elapsed, stream = 0, 0.0, texts(folder)
-    while batch := list(islice(stream, BATCH)):
+    while (not most or found < most) and (batch := list(islice(stream, BATCH))):
         batch = [one for text in batch for one in paragraphs(text)] if sentences else batch
         begin = time.perf_counter()
         encoded = tokenizer.encode_batch_fast(batch, add_special_tokens=False)
@@ -103,32 +108,25 @@ def library_rate(folder: Path, threads: int, sentences: bool = False) -> float:
     return found / elapsed
 
 
-def harness_memory(folder: Path, threads: int, out: Path) -> float:
-    """Largest memory of the process of the harness, in gigabytes."""
-    harness_rate(folder, threads, out)
-    return peak_memory()["peak_rss_bytes"] / 1e9
-
-
-def harness_rate(folder: Path, threads: int, out: Path | None = None) -> float:
-    """Tokens per second of the harness, from the file to the streams."""
+def harness_run(folder: Path, threads: int, out: Path) -> tuple[float, float]:
+    """Tokens per second of the harness, from the file to the streams, and the largest memory of its
+    process in gigabytes."""
     os.environ["RAYON_NUM_THREADS"] = str(threads)
-    with tempfile.TemporaryDirectory(dir=folder) as temporary:
-        target = out or Path(temporary)
-        work = target / "work"
-        work.mkdir(parents=True, exist_ok=True)
-        corpus = JsonLinesCorpus(path=str(folder / "corpus.jsonl"))
-        begin = time.perf_counter()
-        counts = write_split(split_corpus(corpus), folder / "tokenizer", target, work)
-        elapsed = time.perf_counter() - begin
+    work = out / "work"
+    work.mkdir(parents=True, exist_ok=True)
+    corpus = JsonLinesCorpus(path=str(folder / "corpus.jsonl"))
+    begin = time.perf_counter()
+    counts = write_split(split_corpus(corpus), folder / "tokenizer", out, work)
+    elapsed = time.perf_counter() - begin
     total = counts["train_tokens"] + counts["validation_tokens"]
-    return total / elapsed
+    return total / elapsed, peak_memory()["peak_rss_bytes"] / 1e9
 
 
 def killed(folder: Path, threads: int, out: Path, kills: int, seconds: float) -> int:
     """Tokenizes with kills, evenly spread over the seconds of one attempt; returns their number."""
     context, done = multiprocessing.get_context("spawn"), 0
     while True:
-        attempt = context.Process(target=harness_rate, args=(folder, threads, out))
+        attempt = context.Process(target=harness_run, args=(folder, threads, out))
         attempt.start()
         attempt.join(seconds / (kills + 1) if done < kills else None)
         if not attempt.is_alive():
@@ -170,15 +168,23 @@ def beginning(stream: TokenStream) -> TokenStream:
 
 def measure(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """All figures."""
-    prepare(folder, arguments.tokens)
-    threads = arguments.threads
-    systems = {
-        "library": partial(common.in_new_process, library_rate, folder, threads),
-        "sentences": partial(common.in_new_process, library_rate, folder, threads, True),
-        "harness": partial(common.in_new_process, harness_rate, folder, threads),
+    if not (folder / "tokenizer").exists():
+        prepare(folder, arguments.tokens)
+    threads, most, gigabytes = arguments.threads, arguments.library_tokens, []
+
+    def harness() -> float:
+        shutil.rmtree(folder / "whole", ignore_errors=True)
+        rate, memory = common.in_new_process(harness_run, folder, threads, folder / "whole")
+        gigabytes.append(memory)
+        return rate
+
+    systems: dict[str, Callable[[], float]] = {
+        "library": partial(common.in_new_process, library_rate, folder, threads, most),
+        "sentences": partial(common.in_new_process, library_rate, folder, threads, most, True),
+        "harness": harness,
     }
     rates = common.measure_in_turns(systems, arguments.repeats)
-    gigabytes = common.in_new_process(harness_memory, folder, threads, folder / "whole")
+    shutil.rmtree(folder / "killed", ignore_errors=True)
     stream = TokenStream.open(folder / "whole" / "train")
     seconds = stream.num_tokens / statistics.median(rates["harness"])
     kills = killed(folder, threads, folder / "killed", arguments.kills, seconds)
@@ -193,7 +199,7 @@ def measure(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "tokens_per_second": {name: [round(x) for x in found] for name, found in rates.items()},
         "harness_over_library": round(common.median_ratio(rates, "harness", "library"), 3),
         "harness_over_sentences": round(common.median_ratio(rates, "harness", "sentences"), 3),
-        "peak_memory_gigabytes": round(gigabytes, 2),
+        "peak_memory_gigabytes": round(max(gigabytes), 2),
         "kills": kills,
         "equal_after_kills": same_files(folder / "whole", folder / "killed"),
         "seconds_to_first_batch": round(first, 2),
@@ -230,10 +236,19 @@ def page(figures: dict[str, Any]) -> str:
 def main() -> None:
     """Measures and writes the figures."""
     arguments = common.parse_arguments(
-        __doc__, "tokenization", tokens=20_000_000, repeats=5, kills=5, threads=2
+        __doc__,
+        "tokenization",
+        tokens=20_000_000,
+        repeats=5,
+        kills=5,
+        threads=2,
+        library_tokens=0,
+        folder="",
     )
-    with tempfile.TemporaryDirectory() as folder:
-        figures = measure(arguments, Path(folder))
+    if arguments.folder:
+        Path(arguments.folder).mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as temporary:
+        figures = measure(arguments, Path(arguments.folder or temporary))
     common.save(figures, page(figures), arguments.out)
 
 
