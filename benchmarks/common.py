@@ -36,7 +36,7 @@ def parse_arguments(doc: str, name: str, **defaults: int | str) -> argparse.Name
 
 def settings(arguments: argparse.Namespace) -> dict[str, Any]:
     """The arguments that affect the figures."""
-    return {name: value for name, value in vars(arguments).items() if name != "out"}
+    return {name: value for name, value in vars(arguments).items() if name not in ("out", "folder")}
 
 
 def timed(action: Callable[[], object]) -> tuple[float, Any]:

@@ -168,8 +168,10 @@ def beginning(stream: TokenStream) -> TokenStream:
 
 def measure(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """All figures."""
-    if not (folder / "tokenizer").exists():
+    prepared = folder / "tokens.txt"
+    if not prepared.exists() or int(prepared.read_text()) != arguments.tokens:
         prepare(folder, arguments.tokens)
+        prepared.write_text(str(arguments.tokens))
     threads, most, gigabytes = arguments.threads, arguments.library_tokens, []
 
     def harness() -> float:

@@ -1,10 +1,12 @@
 """What an experiment expects of its arms, to be confirmed or refuted."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag
+from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator
 
 from harness.core.config import ConfigModel, as_tuples
 from harness.core.names import shortened
@@ -13,7 +15,10 @@ AVERAGE = "average"
 Loss = Literal["loss", "bits_per_byte"]
 LOSSES: Mapping[str, str] = {"loss": "held-out loss", "bits_per_byte": "held-out bits per byte"}
 """Outcomes of which less is better, and their names in the output."""
-_EQUAL = re.compile(r"(?P<first>.+?) = (?P<second>.+) within (?P<margin>[0-9.]+(?:e-?[0-9]+)?)")
+MAX_TEXT = 2_000
+"""Characters of an expectation."""
+NUMBER = r"[0-9]+(?:\.[0-9]*)?(?:e-?[0-9]+)?"
+_EQUAL = re.compile(rf"(?P<first>[^<>]+?) = (?P<second>[^<>]+) within (?P<margin>{NUMBER})")
 
 
 class _Expectation(ConfigModel):
@@ -47,13 +52,16 @@ class _Expectation(ConfigModel):
     def weights(self) -> dict[str, float]:
         """Arm to its weight in the sum, which is expected above zero, of LOSSES below zero, or of
         an `Equality` near zero."""
-        return {arm: sum(w for name, w in self.terms if name == arm) for arm in self.arms}
+        found = dict.fromkeys(self.arms, 0.0)
+        for arm, weight in self.terms:
+            found[arm] += weight
+        return found
 
     @property
     def cancelled(self) -> list[str]:
         """Arms whose terms add up to nothing."""
-        repeated = [arm for arm in self.arms if [name for name, _ in self.terms].count(arm) > 1]
-        return [arm for arm in repeated if not self.weights[arm]]
+        named = Counter(arm for arm, _ in self.terms)
+        return [arm for arm, weight in self.weights.items() if not weight and named[arm] > 1]
 
     def __str__(self) -> str:
         if self.outcome in LOSSES:
@@ -121,6 +129,18 @@ class Trend(_Expectation):
     ordered: tuple[str, ...] = Field(min_length=3)
     """From best to worst."""
 
+    @field_validator("ordered")
+    @classmethod
+    def _distinct(cls, arms: tuple[str, ...]) -> tuple[str, ...]:
+        if repeated := [arm for arm, number in Counter(arms).items() if number > 1]:
+            raise ValueError(f"a trend must name each arm once, but names {repeated[0]!r} again")
+        return arms
+
+    @property
+    def steps(self) -> list[tuple[str, str]]:
+        """Pairs of neighbours, better one first."""
+        return list(pairwise(self.ordered))
+
     @property
     def terms(self) -> Sequence[tuple[str, float]]:
         """The change from the last arm to the first on the line of least squares."""
@@ -154,6 +174,8 @@ def _parsed(value: Any) -> Any:
         ((outcome, text),) = value.items()
     if not isinstance(text, str) or not isinstance(outcome, str):
         return as_tuples(value)
+    if len(text) > MAX_TEXT:
+        raise ValueError(f"an expectation must have at most {MAX_TEXT:,} characters")
     if match := _EQUAL.fullmatch(text.strip()):
         return {"outcome": outcome, **match.groupdict(), "margin": float(match["margin"])}
     sign = "<" if outcome in LOSSES else ">"
@@ -162,7 +184,7 @@ def _parsed(value: Any) -> Any:
         raise ValueError(_wrong_form(outcome, sign, text))
     if len(sides) > 2:
         return {"outcome": outcome, "ordered": sides}
-    better, worse = (tuple(side.split(" - ")) for side in sides)
+    better, worse = (tuple(arm.strip() for arm in side.split(" - ")) for side in sides)
     if len(better) == len(worse) == 2:
         return {"outcome": outcome, "better": better, "worse": worse}
     return {"outcome": outcome, "better": sides[0], "worse": sides[1]}

@@ -15,8 +15,8 @@ from harness.experiment.yaml_reader import Keys, YamlError, parse
 
 AFTER_ALL_FILES = 2**31
 """`Place.order` of command-line options."""
-REPLACED = ("grid", "budget", "space")
-"""Mappings that are replaced, not merged, as their entries exclude others."""
+REPLACED = ("grid", "budget", "space", "claims")
+"""Mappings that are replaced, not merged: their entries exclude others, or name arms."""
 OF_ARM = re.compile(r"arms\.(?P<arm>.+?)\.(?P<field>(?:pretrain|evaluate)(?:\.\w+)+)")
 """Path of a field of one arm, whose name may contain dots and `=`."""
 

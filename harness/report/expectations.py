@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeGuard
 
+import numpy as np
+
 from harness.analysis.comparison.differences import (
     AVERAGE,
     LEVEL,
@@ -19,7 +21,7 @@ from harness.analysis.frames.scores import probe_items_frame
 from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Difference, Runs
 from harness.analysis.statistics.multiple_testing import holm
-from harness.experiment.expectation import LOSSES, Comparison, Expectation
+from harness.experiment.expectation import LOSSES, Comparison, Expectation, Trend
 from harness.report.manipulation_checks import void_reasons
 from harness.report.sections.transfer import comparable
 from harness.report.verdict import Claim
@@ -32,16 +34,33 @@ def claims(results: Results, compared: Comparer) -> list[Claim]:
     Args:
         compared: compares arms in the columns and the average (`harness.leaderboard.build`).
     """
+    known = [one for one in results.experiment.expectations if set(one.arms) <= set(results.arms)]
+    return list(_adjusted([_claim(results, compared, one, len(known)) for one in known]))
+
+
+def _claim(results: Results, compared: Comparer, one: Expectation, number: int) -> Claim:
+    """An expectation of a number, without p by Holm."""
+    outcome = _outcome(results, compared, one)
     checkpoints = [arm.name for arm in results.plan.arms if arm.has_one_run]
+    return Claim(
+        one,
+        _difference(results, outcome, one),
+        [arm for arm in one.arms if arm in checkpoints],
+        void=void_reasons(results, outcome, one) if outcome else (),
+        reversed_steps=_reversed_steps(results, outcome, one) if isinstance(one, Trend) else (),
+        level=(1 - LEVEL) / number,
+    )
+
+
+def _reversed_steps(results: Results, outcome: Outcome | None, one: Trend) -> list[str]:
+    """Neighbours of a trend that differ significantly in the other direction."""
     found = []
-    for one in results.experiment.expectations:
-        if not set(one.arms) <= set(results.arms):
-            continue
-        outcome = _outcome(results, compared, one)
-        single = [arm for arm in one.arms if arm in checkpoints]
-        void = void_reasons(results, outcome, one) if outcome else []
-        found.append(Claim(one, _difference(results, outcome, one), single, void=void))
-    return list(_adjusted(found))
+    for better, worse in one.steps:
+        step = Comparison(better=worse, worse=better, outcome=one.outcome)
+        gap = _difference(results, outcome, step)
+        if gap and enough_seeds(gap) and (gap.high < 0 if one.outcome in LOSSES else gap.low > 0):
+            found.append(step.text)
+    return found
 
 
 def named_pairs(results: Results) -> list[tuple[str, str]]:
@@ -95,7 +114,19 @@ def _of_losses(results: Results, one: Expectation, margin: float | None) -> Diff
     values = {str(arm): own.to_numpy(float) for arm, own in losses if arm in group}
     if not set(one.arms) <= values.keys():
         return None
-    return compared_by_seeds(values, LEVEL)(one.weights, margin)
+    weights = _of_runs(one.weights, values)
+    return compared_by_seeds(values, LEVEL)(weights, margin) if len(weights) > 1 else None
+
+
+def _of_runs(weights: Mapping[str, float], values: Mapping[str, np.ndarray]) -> dict[str, float]:
+    """The weights with one arm for all that have the same runs, and equal losses."""
+    merged: dict[str, float] = {}
+    for arm, weight in weights.items():
+        same = [name for name in merged if np.array_equal(values[name], values[arm])]
+        name = same[0] if same else arm
+        merged[name] = merged.get(name, 0.0) + weight
+    # The middle of a trend has no weight, but must have runs.
+    return {name: weight for name, weight in merged.items() if weight or not weights[name]}
 
 
 def _probe_runs(results: Results) -> Mapping[str, Mapping[str, Runs]]:

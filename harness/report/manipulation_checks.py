@@ -2,26 +2,30 @@
 
 A difference between arms says something about how they were trained only if their training had an
 effect (in experimental psychology, a manipulation check). An expectation is void if an arm that it
-names is not significantly above chance, or above the same network without pretraining, or if all of
-its arms are at the highest possible score.
+names is not shown to be above chance, or above the same network without pretraining (one-sided, at
+5 %), if all runs of all its arms are at the highest possible score, or if arms have the same runs.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from harness.analysis.averages import Term
 from harness.analysis.columns import combine
-from harness.analysis.comparison.differences import Outcome
+from harness.analysis.comparison.differences import LEVEL, Outcome
+from harness.analysis.frames.scores import probes_frame
 from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Difference
 from harness.experiment.expectation import Expectation
 from harness.leaderboard.build import experiment_table
 from harness.report.chance_checks import UNTRAINED, chance_levels, controls
 from harness.report.difference_tables import interval, points
-from harness.report.run_checks import guesses, maximum
+from harness.report.run_checks import NEAR_MAXIMUM, guesses, maximum
 from harness.tasks.custom import tasks_of
 from harness.tasks.probes import PROBES
+from harness.tasks.probes.accuracy import OVERALL
+from harness.tasks.task import Column
 
 ARCHITECTURE = ("pretrain.model.family", "pretrain.size")
 """Begin of the paths of the fields that a network and its untrained twin share."""
@@ -35,31 +39,33 @@ def void_reasons(results: Results, outcome: Outcome, one: Expectation) -> list[s
         outcome: what the expectation is about, a column, an average or a probe.
     """
     known = controls(results)
+    arms = [arm for arm in one.arms if arm not in known and not guesses(results, arm)]
+    top = _level(outcome.terms, _maxima(results, outcome))
+    runs = [outcome.observed(arm) for arm in arms]
+    if top is not None and arms and all(len(of) and min(of) >= NEAR_MAXIMUM * top for of in runs):
+        return [f"{' and '.join(arms)} are at the highest possible score ({top:.1f}) in every run"]
+    if outcome.are_same(one.arms):
+        return ["arms have the same score in every run"]
     if UNTRAINED in map(known.get, one.arms):
         return []
-    arms = [arm for arm in one.arms if arm not in known and not guesses(results, arm)]
-    floor = _level(outcome.terms, _chance(results, one.outcome))
-    found = [reason for arm in arms for reason in _low(results, outcome, arm, floor)]
-    top = _level(outcome.terms, _maxima(results))
-    if not found and top is not None and len(arms) > 1:
-        below = [outcome.above(arm, top) for arm in arms]
-        if all(gap and gap.high >= 0 for gap in below):
-            found = [f"{' and '.join(arms)} are at the highest possible score ({top:.1f})"]
-    return found
+    floor = _level(outcome.terms, _chance(results, outcome))
+    return [reason for arm in arms for reason in _low(results, outcome, arm, floor)]
 
 
 def _low(results: Results, outcome: Outcome, arm: str, floor: float | None) -> Iterator[str]:
-    """What an arm is not significantly above."""
-    if floor is not None:
-        gap = outcome.above(arm, floor)
-        if gap and gap.low <= 0:
-            yield f"{arm} is not significantly above chance ({floor:.1f}; {_shown(gap)})"
-            return
+    """What an arm is not shown to be above."""
+    if floor is not None and not _is_above(gap := outcome.above(arm, floor)):
+        yield f"{arm} is not shown to be above chance ({floor:.1f}; {_shown(gap)})"
+        return
     for control in untrained_twins(results, arm):
-        gap = outcome.contrast({arm: 1, control: -1})
-        if gap and gap.low <= 0:
-            yield f"{arm} is not significantly above {control}, {UNTRAINED} ({_shown(gap)})"
+        if not _is_above(gap := outcome.contrast({arm: 1, control: -1})):
+            yield f"{arm} is not shown to be above {control}, {UNTRAINED} ({_shown(gap)})"
             return
+
+
+def _is_above(gap: Difference | None) -> bool:
+    """By a one-sided test; true without scores."""
+    return gap is None or (gap.estimate > 0 and gap.p_value / 2 < 1 - LEVEL)
 
 
 def untrained_twins(results: Results, arm: str) -> list[str]:
@@ -74,17 +80,36 @@ def untrained_twins(results: Results, arm: str) -> list[str]:
     return alike or known
 
 
-def _chance(results: Results, outcome: str) -> Mapping[str, float]:
-    """Column to the score x 100 of the best guess; of a probe, of random guesses."""
-    if outcome in PROBES:
-        return {outcome: 100 * PROBES[outcome].chance}
-    return chance_levels(results, results.get(experiment_table))
+def _chance(results: Results, outcome: Outcome) -> Mapping[str, float]:
+    """Column to the score x 100 of the best guess; of probes, of random guesses."""
+    of_probes = {column.name: _probe_chance(results, column) for column in _probed(outcome)}
+    return {
+        **chance_levels(results, results.get(experiment_table)),
+        **{name: 100 * level for name, level in of_probes.items() if not math.isnan(level)},
+    }
 
 
-def _maxima(results: Results) -> Mapping[str, float]:
-    tasks = tasks_of(results.suite)
-    table = results.get(experiment_table)
-    return {column.name: maximum(tasks[column.task], column) for column in table.columns}
+def _probe_chance(results: Results, column: Column) -> float:
+    """Accuracy of random guesses; NaN if it is not known."""
+    probe = PROBES[column.task]
+    if column.split == OVERALL or probe.kind == "minimal_pairs":
+        return probe.chance
+    rows = results.get(probes_frame)
+    own = rows[(rows["probe"] == column.task) & (rows["category"] == column.split)]
+    return float(own["chance"].max())
+
+
+def _maxima(results: Results, outcome: Outcome) -> Mapping[str, float]:
+    """Column to the highest possible score x 100."""
+    tasks, table = tasks_of(results.suite), results.get(experiment_table)
+    return {
+        **{column.name: maximum(tasks[column.task], column) for column in table.columns},
+        **{column.name: 100.0 for column in _probed(outcome)},
+    }
+
+
+def _probed(outcome: Outcome) -> list[Column]:
+    return [column for term in outcome.terms for column in term if column.task in PROBES]
 
 
 def _level(terms: Sequence[Term], levels: Mapping[str, float]) -> float | None:
@@ -95,5 +120,6 @@ def _level(terms: Sequence[Term], levels: Mapping[str, float]) -> float | None:
     return float(combine(terms, {column: np.array(levels[column.name]) for column in columns}))
 
 
-def _shown(found: Difference) -> str:
+def _shown(found: Difference | None) -> str:
+    assert found  # else there is nothing to be above
     return f"{points(found.estimate)} points, {interval(found)}"

@@ -37,7 +37,8 @@ VERDICT_NOTE = (
     "Confirmed or refuted if the 95 % interval of the difference in the average ({}), or in what "
     "is named, excludes zero, otherwise inconclusive. If several differences are expected, each "
     "must also be significant after Holm's correction to be confirmed or refuted. Void if an arm "
-    "is not significantly above chance or an untrained network, or if all are at the maximum."
+    "is not shown to be above chance or an untrained network, or if all are at the maximum. An "
+    "equality within a margin is judged by one-sided tests at 5 %, whose p is shown."
 )
 SUMMARY_CAPTION = "Differences in the average over the suite, in points, with 95 % intervals."
 PROTOCOL = "the table under Protocol"

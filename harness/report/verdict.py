@@ -1,13 +1,13 @@
 """The difference between two arms, and the verdict on an expectation."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from harness.analysis.comparison.differences import AVERAGE, LEVEL, Differences, enough_seeds
 from harness.analysis.statistics.bootstrap import Difference
-from harness.analysis.statistics.variance import Components, seeds_needed
-from harness.experiment.expectation import LOSSES, Equality, Expectation
+from harness.analysis.statistics.variance import MAX_SEEDS, Components, seeds_needed
+from harness.experiment.expectation import LOSSES, Equality, Expectation, Trend
 from harness.report.two_groups import reason, unseen
 
 UNITS = {"loss": "nats per predicted token", "bits_per_byte": "bits per byte"}
@@ -52,11 +52,20 @@ class Claim:
     """p by Holm among the expectations; null for arms with too few seeds."""
     void: Sequence[str] = ()
     """Why the results cannot answer it (`harness.report.manipulation_checks`)."""
+    reversed_steps: Sequence[str] = ()
+    """Steps of a trend whose difference is significant in the other direction: `b > a`."""
+    level: float = 1 - LEVEL
+    """At which p by Holm may count first: 0.05 over the number of expectations."""
 
     @property
     def outcome(self) -> str:
         """The average, a column, a probe, or one of LOSSES."""
         return self.expectation.outcome
+
+    @property
+    def is_trend(self) -> bool:
+        """Whether it is about the order of three arms or more."""
+        return isinstance(self.expectation, Trend)
 
     @property
     def unit(self) -> str:
@@ -103,22 +112,29 @@ def _decided(claim: Claim, found: Difference, significant: bool) -> tuple[Word, 
     if isinstance(claim.expectation, Equality):
         return _within(claim.expectation.margin, claim.unit, found, significant)
     if found.low <= 0 <= found.high:
-        return "inconclusive", f"the interval includes zero{_needed(found)}"
+        return "inconclusive", f"the interval includes zero{_needed(claim, found)}"
     if claim.adjusted is not None and not significant:
         holms = "the interval excludes zero, but p is not below 0.05 after Holm's correction"
-        return "inconclusive", holms
+        return "inconclusive", f"{holms}{_needed(claim, found)}"
     side = "above" if found.low > 0 else "below"
     expected = "below" if claim.outcome in LOSSES else "above"
-    word: Word = "confirmed" if side == expected else "refuted"
-    return word, f"the interval lies {side} zero"
+    what = "the interval of the linear trend" if claim.is_trend else "the interval"
+    if side != expected:
+        return "refuted", f"{what} lies {side} zero"
+    if claim.reversed_steps:
+        steps = " and ".join(claim.reversed_steps)
+        return "inconclusive", f"{what} lies {side} zero, but {steps} significantly"
+    return "confirmed", f"{what} lies {side} zero"
 
 
-def _needed(found: Difference) -> str:
+def _needed(claim: Claim, found: Difference) -> str:
     """The seeds that would show a difference of the observed size in four of five cases, to follow
     another text."""
-    variance = found.seed_variance * found.num_seeds / 2
-    components = Components(variance, float("nan"), found.example_variance)
-    needed = seeds_needed(components, abs(found.estimate), 1)
+    of_seeds = Components(found.seed_variance * found.num_seeds / 2, float("nan"), 0.0)
+    known = [of_seeds, replace(of_seeds, examples=found.example_variance)]
+    without, needed = (seeds_needed(of, abs(found.estimate), 1, level=claim.level) for of in known)
+    if without is None:
+        return f"; more than {MAX_SEEDS:,} seeds per arm would show a difference of this size"
     if needed is None:
         return "; more seeds would not show a difference of this size with these examples"
     if needed <= found.num_seeds:
@@ -128,7 +144,7 @@ def _needed(found: Difference) -> str:
 
 def _within(margin: float, unit: str, found: Difference, significant: bool) -> tuple[Word, str]:
     """Two one-sided tests of differences within the margin, or one of differences beyond it."""
-    size = f"{margin:g} {unit}"
+    size = f"{margin:g} {unit if margin != 1 else unit.removesuffix('s')}"
     if not significant:
         return "inconclusive", f"differences within and beyond {size} are both possible"
     if abs(found.estimate) < margin:

@@ -55,6 +55,14 @@ def test_mappings_are_merged_as_if_written_in_one_file(tmp_path: Path) -> None:
     assert composed.resolved() == from_data(deep_merge(BASE, top)).resolved()
 
 
+def test_claims_of_the_base_are_replaced(tmp_path: Path) -> None:
+    grid = {"pretrain.recipe": ["bert", "roberta"]}
+    base = deep_merge(BASE, {"claims": {"E73": "no arm > other"}})
+    for claims in ({}, {"E1": "bert > roberta"}):
+        top = {"name": "x", "extends": "base.yaml", "grid": grid, "claims": claims}
+        assert list(loaded(tmp_path, x=top, base=base).experiment.claims) == list(claims)
+
+
 def test_grid_and_budget_are_replaced(tmp_path: Path) -> None:
     top = {"name": "x", "extends": "base.yaml", "pretrain": {"budget": {"steps": 7}}}
     grid = {"grid": {"pretrain.recipe": ["bert", "roberta"]}}
@@ -279,7 +287,7 @@ def test_resolved_fields_on_the_command_line() -> None:
     assert result.exit_code == 0
     lines = [line.split("  # ") for line in result.output.splitlines()]
     found = {text.strip(): origin for text, *rest in lines for origin in rest}
-    assert found["pretrain.optimizer.learning_rate: 0.002"].endswith("quickstart.yaml:17")
+    assert found["pretrain.optimizer.learning_rate: 0.002"].endswith("quickstart.yaml:20")
     assert 'name: "quickstart-large"' in found
     assert "# arm scratch" in result.output
 

@@ -192,6 +192,23 @@ def test_forms_of_expectations(text: str) -> None:
     assert str(of_loss) == f"{about_loss} in held-out loss"
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a > b > a", "a trend must name each arm once, but names 'a' again"),
+        ("a > b = c within 2", "the form"),
+        ("a = b within 1.2.3", "the form"),
+        ("a > " * 1000 + "b", "at most 2,000 characters"),
+    ],
+)
+def test_expectations_of_another_form(text: str, expected: str) -> None:
+    if expected == "the form" and ">" in text:
+        assert experiment(expect=text).expect[0].arms == ("a", "b = c within 2")  # no such arm
+        return
+    with pytest.raises(ValidationError, match=expected):
+        experiment(expect=text)
+
+
 def test_weights_of_expectations() -> None:
     assert FORMS["a > b"].weights == {"a": 1, "b": -1}
     assert FORMS["a - b > c - d"].weights == {"a": 1, "b": -1, "c": -1, "d": 1}

@@ -102,7 +102,7 @@ def test_columns_are_judged_by_their_own_interval(fabricate):
 def with_probes(fabricate):
     """Equal scores on tasks; on a probe, `high` is better in one of two categories."""
     data, rng = fabricate({"low": 0.8, "high": 0.8, "alone": 0.8}), np.random.default_rng(0)
-    skills = {("high", "wh_island"): 0.95, ("low", "wh_island"): 0.55}
+    skills = {("high", "wh_island"): 0.97, ("low", "wh_island"): 0.65}
     rows = [
         (
             arm,
@@ -171,6 +171,37 @@ def test_planted_effects_and_equal_arms_are_judged_right(planted, text, outcome)
     (one,) = verdicts_of(expecting(planted, {outcome: text}))
     assert one.word == FORMS[text], one.reason
     assert str(one.claim.expectation).startswith(text)
+
+
+def test_a_trend_with_a_reversed_step_is_not_confirmed(planted):
+    """d is far below c, but the trend of the ends holds."""
+    whole, end = verdicts_of(expecting(planted, "a > d > c", "a > b > c"))
+    assert (whole.word, end.word) == ("inconclusive", "confirmed")
+    reversed_step = "the interval of the linear trend lies above zero, but c > d significantly"
+    assert whole.reason.startswith(reversed_step)
+
+
+def test_arms_with_the_same_runs_are_not_equal_by_evidence(planted):
+    twin = planted.scores[planted.scores["arm"] == "b"].assign(arm="same")
+    rest = planted.scores[planted.scores["arm"] != "same"]
+    data = planted.but(scores=pd.concat([rest, twin]))
+    (one,) = verdicts_of(expecting(data, "b = same within 1"))
+    assert one.word == "void" and one.reason == "arms have the same score in every run"
+
+
+def test_losses_of_the_same_runs_count_once(with_losses):
+    """Two adaptations of each model have its losses: a trend over four arms is one of two."""
+    runs = with_losses.pretraining
+    again = pd.concat([runs, runs.assign(arm=runs["arm"] + "/lora")])
+    names = ["low", "high", "alone", "low/lora", "high/lora", "alone/lora"]
+    data = with_losses.but(pretraining=again, arms=names)
+    both, single = (
+        verdicts_of(expecting(data, {"loss": text}))[0].claim.found
+        for text in ("low < low/lora < high < high/lora", "low < high")
+    )
+    assert both.p_value == pytest.approx(single.p_value)
+    (same,) = verdicts_of(expecting(data, {"loss": "low = low/lora within 1"}))
+    assert same.claim.found is None and same.word == "inconclusive"
 
 
 def test_reasons_of_equality_name_the_margin(planted, tmp_path):

@@ -2,8 +2,11 @@
 
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
+from harness.analysis.frames.scores import PROBE_ITEM_COLUMNS
 from harness.report.comparison import compared_arms
 from harness.report.expectations import claims
 from harness.report.manipulation_checks import untrained_twins
@@ -30,7 +33,7 @@ def test_arms_not_above_an_untrained_network_make_a_comparison_void(
     data = expecting(learned, "better > good", "good > idle", "idle = good within 1")
     valid, void, equal = verdicts_of(data)
     assert (valid.word, void.word, equal.word) == ("confirmed", "void", "void")
-    assert void.reason.startswith("idle is not significantly above scratch, an untrained network (")
+    assert void.reason.startswith("idle is not shown to be above scratch, an untrained network (")
     assert void.claim.found is not None  # the difference is shown all the same
     write_report(data, tmp_path)
     assert "- good > idle: **void**, +" in (tmp_path / "README.md").read_text()
@@ -50,15 +53,44 @@ def test_arms_at_chance_make_a_comparison_void(fabricate: Any) -> None:
     data = fabricate({"good": 0.9, "fair": 0.7, "lost": 0.5}, tasks=("qnli",), seeds=(4, 1))
     data = expecting(data, "good > fair", "good > lost", {"qnli": "good > fair > lost"})
     assert [one.word for one in verdicts_of(data)] == ["confirmed", "void", "void"]
-    assert verdicts_of(data)[1].reason.startswith("lost is not significantly above chance (50.")
+    assert verdicts_of(data)[1].reason.startswith("lost is not shown to be above chance (50.")
 
 
 def test_arms_that_are_all_at_the_highest_score_make_a_comparison_void(fabricate: Any) -> None:
     data = fabricate({"one": 1.0, "other": 1.0, "less": 0.8}, tasks=("qnli",), seeds=(3, 1))
     void, valid = verdicts_of(expecting(data, "one > other", "one > less"))
     assert void.word == "void"
-    assert void.reason == "one and other are at the highest possible score (100.0)"
+    assert void.reason == "one and other are at the highest possible score (100.0) in every run"
     assert valid.word == "confirmed"
+
+
+def test_noisy_arms_below_the_highest_score_are_judged(fabricate: Any) -> None:
+    """Intervals of two seeds reach the maximum; the runs do not."""
+    data = fabricate({"one": 0.97, "other": 0.95}, tasks=("qnli",), seeds=(2, 1), examples=60)
+    (verdict,) = verdicts_of(expecting(data, "one > other"))
+    assert verdict.claim.found and "highest possible score" not in verdict.reason
+
+
+@pytest.mark.parametrize("outcome", ["blimp", "blimp/wh_island"])
+def test_probes_have_chance_and_a_highest_score(fabricate: Any, outcome: str) -> None:
+    data, rng = fabricate({"one": 0.8, "other": 0.8}), np.random.default_rng(0)
+    evaluate = {**data.experiment.evaluate.model_dump(), "probes": ["blimp"]}
+
+    def verdict(share: float) -> Verdict:
+        rows = [
+            (arm, "blimp", category, index, seed, float(rng.random() < share))
+            for arm in ("one", "other")
+            for seed in range(3)
+            for category in ("wh_island", "npi_present_1")
+            for index in range(100)
+        ]
+        items = pd.DataFrame(rows, columns=PROBE_ITEM_COLUMNS)
+        made = data.but(probe_items=items, evaluate=evaluate)
+        return verdicts_of(expecting(made, {outcome: "one > other"}))[0]
+
+    assert "is not shown to be above chance (50.0" in verdict(0.5).reason
+    assert "are at the highest possible score (100.0)" in verdict(1.0).reason
+    assert verdict(0.8).word != "void"
 
 
 def test_an_untrained_twin_has_the_same_architecture_and_adaptation(fabricate: Any) -> None:

@@ -71,6 +71,23 @@ def test_an_inconclusive_difference_names_the_seeds_that_would_show_it(examples)
     assert np.mean(shown) == pytest.approx(0.8, abs=0.03)
 
 
+def test_the_level_of_holms_correction_needs_more_seeds():
+    found = Difference(0.75, -0.3, 1.8, 0.1, 4, seed_variance=0.27)
+
+    def needed(level):
+        text = judge(replace(claim(found), level=level)).reason
+        return int(re.findall(r"about (\d+) seeds", text)[0])
+
+    assert (needed(0.05), needed(0.005)) == (17, 28)
+    after_holm = replace(claim(replace(found, low=0.1), adjusted=0.06), level=0.005)
+    assert "about 28 seeds per arm" in judge(after_holm).reason
+
+
+def test_a_tiny_difference_takes_more_seeds_than_anybody_runs():
+    found = Difference(0.0, -1.0, 1.0, 1.0, 3, seed_variance=0.3)
+    assert "more than 1,000 seeds per arm would show" in judge(claim(found)).reason
+
+
 def test_more_seeds_do_not_help_where_examples_are_too_few():
     found = Difference(1.0, -1.0, 3.0, 0.3, 3, seed_variance=0.1, example_variance=1.0)
     expected = "the interval includes zero; more seeds would not show a difference of this size"

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import combinations
 from math import isclose
 from typing import Any, TypeVar
 
@@ -145,6 +146,15 @@ class Outcome:
         most = self._width * sum(map(abs, weights.values())) / 2
         return found.within(-most, most).with_split(known.split(weights))
 
+    def are_same(self, arms: Iterable[str]) -> bool:
+        """Whether two of the arms have equal scores in all runs and resamples: the same models."""
+        known = [self._known[arm].scores for arm in arms if arm in self._known]
+        return any(np.array_equal(one, other) for one, other in combinations(known, 2))
+
+    def observed(self, arm: str) -> Array:
+        """The scores x 100 of an arm by seed; empty if it lacks one."""
+        return self._known[arm].scores[0] if arm in self._known else np.zeros(0)
+
     def above(self, arm: str, level: float) -> Difference | None:
         """The score of an arm minus a fixed level, both x 100; null if it lacks a score."""
         if not (found := self._known.get(arm)):
@@ -188,9 +198,10 @@ class Outcome:
         """The variance between seeds that the weighted sum of a group has at least."""
         is_paired = within is not self._spread
         found = within.least(*self._observed(group if is_paired else weights).values())
-        squares = sum(weights[arm] ** 2 for arm in group)
-        # The spread of paired arms is that of the difference of two, whose weights are 1 and -1.
-        return found and found.times(squares / 2 if is_paired else squares)
+        squares, total = (sum(weights[arm] ** power for arm in group) for power in (2, 1))
+        # The spread of paired arms is that of the difference of two, whose weights are 1 and -1;
+        # other weights of arms that depend on each other may add up.
+        return found and found.times(squares / 2 if is_paired else max(squares, total**2))
 
     @cached_property
     def _known(self) -> dict[str, SeedScores]:

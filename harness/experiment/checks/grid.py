@@ -27,6 +27,8 @@ _PATH = re.compile(r"(pretrain|evaluate)(\.\w+)+")
 FIXED_FIELDS = ("evaluate.suite", "evaluate.tasks", "evaluate.predict_test")
 """Fields that no axis may vary."""
 
+SIGNS = (">", "<", " - ", " = ")
+"""Signs of expectations, which no label may contain."""
 LABEL_ADVICE = "; give it a label: {label: {field: value}}"
 
 Problems = Iterator[tuple[Keys, str]]
@@ -58,8 +60,8 @@ def _values(axis: str, values: Axis) -> Problems:
     if isinstance(values, Mapping):
         for label in values:
             yield from _named(("grid", axis, label), "a label", label)
-            if ">" in label:
-                yield ("grid", axis, label), f"a label must not contain '>', but is {label!r}"
+            for sign in (sign for sign in SIGNS if sign in label):
+                yield ("grid", axis, label), f"a label must not contain {sign!r}, but is {label!r}"
         return
     seen: dict[str, int] = {}
     for number, value in enumerate(values):

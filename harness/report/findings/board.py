@@ -70,14 +70,16 @@ def read_evidence(reports: Path) -> list[Evidence]:
 
 
 def _read(file: Path, report: str) -> list[Evidence]:
-    with file.open(newline="") as opened:
-        reader = csv.DictReader(opened)
-        if list(reader.fieldnames or ()) != COLUMNS:
-            raise ValueError(f"{file}: the columns must be {', '.join(COLUMNS)}")
-        rows = list(reader)
+    reader = csv.DictReader(file.read_text(errors="replace").splitlines())
+    try:
+        head, rows = list(reader.fieldnames or ()), list(reader)
+    except csv.Error as error:
+        raise ValueError(f"{file}: cannot be read: {error}") from error
+    if head != COLUMNS:
+        raise ValueError(f"{file}: the columns must be {', '.join(COLUMNS)}")
     try:
         found = [_evidence(report, row) for row in rows]
-    except (ValueError, AttributeError) as error:
+    except ValueError as error:
         raise ValueError(f"{file}: a line does not have the values of its columns") from error
     if unknown := sorted({name for one in found for name in one.claims} - CLAIMS.keys()):
         raise ValueError(f"{file}: unknown claims: {', '.join(unknown)}")
@@ -85,8 +87,10 @@ def _read(file: Path, report: str) -> list[Evidence]:
 
 
 def _evidence(report: str, row: Mapping[str, str]) -> Evidence:
-    if None in row.values():
-        raise ValueError("the line is too short")
+    if None in row.values() or None in row:
+        raise ValueError("the line has another number of cells")
+    if row["verdict"] not in (*DECISIONS, "inconclusive", "void"):
+        raise ValueError("the verdict is not known")
     difference, low, high, p_value = (
         float(row[name]) if row[name] else None for name in ("difference", "low", "high", "p_value")
     )
@@ -99,10 +103,16 @@ def _evidence(report: str, row: Mapping[str, str]) -> Evidence:
         unit=row["unit"],
         low=low,
         high=high,
-        p_value=p_value,
+        p_value=_checked(p_value),
         num_seeds=int(row["num_seeds"] or 0),
         reason=row["reason"],
     )
+
+
+def _checked(p_value: float | None) -> float | None:
+    if p_value is not None and not 0 <= p_value <= 1:
+        raise ValueError("p must be between 0 and 1")
+    return p_value
 
 
 def screened(evidence: Sequence[Evidence]) -> list[Evidence]:

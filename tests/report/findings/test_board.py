@@ -143,6 +143,10 @@ def test_a_board_is_made_of_the_files_of_reports(tmp_path: Path) -> None:
             "does not have the values",
         ),
         ([COLUMNS, ["E1", "a > b"]], "does not have the values"),
+        ([COLUMNS, ["E1", "a > b", "konfirmed", *["1"] * 8]], "does not have the values"),
+        ([COLUMNS, ["E1", "a > b", "void", "1", "points", "0", "2", "7", "", "3", ""]], "not have"),
+        ([COLUMNS, ["E1", "a > b", "void", *["1"] * 9]], "does not have the values"),
+        ([COLUMNS, ["E1", "a" * 200_000, "void", *["1"] * 8]], "cannot be read: field larger"),
     ],
 )
 def test_broken_files_are_named(tmp_path: Path, lines: list[list[str]], expected: str) -> None:
