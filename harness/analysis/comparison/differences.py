@@ -152,7 +152,7 @@ class Outcome:
         return any(np.array_equal(one, other) for one, other in combinations(known, 2))
 
     def observed(self, arm: str) -> Array:
-        """The scores x 100 of an arm by seed; empty if it lacks one."""
+        """The scores x 100 of an arm, [num_seeds]; empty if it lacks one."""
         return self._known[arm].scores[0] if arm in self._known else np.zeros(0)
 
     def above(self, arm: str, level: float) -> Difference | None:
