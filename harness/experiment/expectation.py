@@ -1,6 +1,7 @@
 """What an experiment expects of its arms, to be confirmed or refuted."""
 
 import re
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -34,14 +35,14 @@ class _Expectation(ConfigModel):
         return "<" if self.outcome in LOSSES else ">"
 
     @property
+    @abstractmethod
     def terms(self) -> Sequence[tuple[str, float]]:
         """Arms and their weights in the sum; an arm may have several terms."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def text(self) -> str:
         """The expectation without its outcome."""
-        raise NotImplementedError
 
     @property
     def arms(self) -> tuple[str, ...]:
