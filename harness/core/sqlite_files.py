@@ -27,11 +27,32 @@ def connected(address: Path | str, uri: bool = False) -> Iterator[sqlite3.Connec
 
 @contextmanager
 def read_only(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection that does not change the file, which replaces bytes that are no text."""
+    """A connection that does not change the file, which replaces bytes that are no text. A write
+    that a kill has interrupted is undone first.
+
+    Raises:
+        OSError: undoing it needs write access.
+    """
     address = f"{path.absolute().as_uri()}?mode=ro"
     with connected(address, uri=True) as connection:
         connection.text_factory = lambda text: text.decode(errors="replace")
+        if _is_interrupted(connection):
+            with connected(path) as writable:
+                if _is_interrupted(writable):
+                    raise OSError(f"{path}: undoing an interrupted write needs write access")
         yield connection
+
+
+def _is_interrupted(connection: sqlite3.Connection) -> bool:
+    """Whether a write was interrupted and this connection cannot undo it, as SQLite does with the
+    next read (sqlite.org/lockingv3.html, section 4.2, hot journals)."""
+    try:
+        connection.execute("pragma schema_version").fetchone()
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_READONLY_ROLLBACK:
+            return True
+        raise
+    return False
 
 
 def error_code(error: sqlite3.Error) -> int | None:
