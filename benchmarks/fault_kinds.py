@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -40,13 +40,16 @@ class Scene:
     """Stages at a time."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """Of the environment of the run."""
+    options: Sequence[str] = ()
+    """Of `harness run`."""
     proxy: FaultyProxy | None = None
     limits: Callable[[], None] | None = None
     """Sets limits of the processes of the run that is started next."""
     damaged: set[str] = field(default_factory=set)
     """Keys of stages whose files were damaged, which may be computed again."""
     processes: list["subprocess.Popen[bytes]"] = field(default_factory=list)
-    """The run first, then those that were started beside it."""
+    process: "subprocess.Popen[bytes]" = field(init=False)
+    """The run that faults happen to, which is one of them."""
     restore: Callable[[], object] | None = None
     """Undoes the fault once the run has ended."""
 
@@ -58,6 +61,7 @@ class Scene:
     def start(self) -> "subprocess.Popen[bytes]":
         """Starts `harness run` in a new process group."""
         words = ["run", str(self.experiment), "--store", str(self.store), "--jobs", str(self.jobs)]
+        words += self.options
         with self.log.open("a") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "harness", *words],
@@ -83,7 +87,15 @@ Happens = Callable[[Scene], bool]
 
 def kill_worker(scene: Scene) -> bool:
     """SIGKILL of a process that computes stages, as by the kernel when memory is short."""
-    workers = children(scene.processes[0].pid)
+    workers = children(scene.process.pid)
+    if workers:
+        kill(scene.rng.choice(workers))
+    return bool(workers)
+
+
+def kill_worker_of_ray(scene: Scene) -> bool:
+    """SIGKILL of a process in which Ray computes stages."""
+    workers = [one for one in descendants(scene.process.pid) if _is_of_ray(one)]
     if workers:
         kill(scene.rng.choice(workers))
     return bool(workers)
@@ -91,17 +103,17 @@ def kill_worker(scene: Scene) -> bool:
 
 def kill_driver(scene: Scene) -> bool:
     """SIGKILL of the process of `harness run`; its workers must notice by themselves."""
-    is_running = scene.processes[0].poll() is None
-    scene.processes[0].kill()
+    is_running = scene.process.poll() is None
+    scene.process.kill()
     return is_running
 
 
 def kill_all(scene: Scene) -> bool:
     """SIGKILL of all processes of the run, as when the power fails."""
-    is_running = scene.processes[0].poll() is None
+    is_running = scene.process.poll() is None
     if is_running:
-        os.killpg(scene.processes[0].pid, signal.SIGKILL)
-        scene.processes[0].wait()
+        os.killpg(scene.process.pid, signal.SIGKILL)
+        scene.process.wait()
     return is_running
 
 
@@ -199,6 +211,10 @@ class Fault:
     """Whether the store is on a server."""
     own_data: bool = False
     """Whether the experiment has a task of its own, in a file."""
+    on_ray: bool = False
+    """Whether Ray computes the stages."""
+    per_run: int = 100
+    """How often it may happen to one run."""
 
 
 FAULTS: dict[str, Fault] = {
@@ -212,14 +228,16 @@ FAULTS: dict[str, Fault] = {
     "disk full": Fault(limits=partial(limit, resource.RLIMIT_FSIZE, MB // 20, 2 * MB)),
     "few open files": Fault(limits=partial(limit, resource.RLIMIT_NOFILE, 16, 100)),
     "little memory": Fault(limits=partial(limit, resource.RLIMIT_AS, 512 * MB, 4096 * MB)),
-    "clock set back": Fault(back_date_leases),
-    "second driver": Fault(start_second),
-    "task file changed": Fault(change_data, own_data=True),
-    "task file removed": Fault(remove_data, own_data=True),
+    "clock set back": Fault(back_date_leases, per_run=1),
+    "second driver": Fault(start_second, per_run=1),
+    "task file changed": Fault(change_data, own_data=True, per_run=1),
+    "task file removed": Fault(remove_data, own_data=True, per_run=1),
     "download damaged": Fault(damage_cache, on_server=True),
     "server closes connections": Fault(partial(fail_server, "closed"), on_server=True),
     "server hangs": Fault(partial(fail_server, "silent"), on_server=True),
     "server answers 500": Fault(partial(fail_server, "error"), on_server=True),
+    "worker of Ray killed": Fault(kill_worker_of_ray, on_ray=True),
+    "driver on Ray killed": Fault(kill_driver, on_ray=True),
 }
 """Name to fault. Limits stand for a full disk, as files cannot grow, and for other lacks."""
 
@@ -233,6 +251,20 @@ def children(parent: int) -> list[int]:
     except FileNotFoundError:
         return []
     return [int(word) for word in text.split()]
+
+
+def descendants(parent: int) -> Iterator[int]:
+    """Ids of the processes below a process."""
+    for child in children(parent):
+        yield child
+        yield from descendants(child)
+
+
+def _is_of_ray(process: int) -> bool:
+    """Whether a process computes stages for Ray, which names it so."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{process}/cmdline").read_bytes().startswith(b"ray::")
+    return False
 
 
 def kill(process: int) -> None:

@@ -1,9 +1,10 @@
 """Runs small experiments while processes, files, limits, clocks, servers and data fail.
 
-    python benchmarks/faults.py [--rounds 36] [--seed 0] [--kinds "driver killed" ...]
+    python benchmarks/faults.py [--rounds 40] [--faults 5] [--seed 0] [--kinds "driver killed" ...]
 
-Each round draws an experiment and starts it in a new store; a fault happens to it at a random time;
-then the same command is run until it succeeds. Kinds take turns, in an order by the seed.
+Each round draws an experiment and runs it in a new store; faults of one kind happen to it at random
+times, and what ends early is started again; then the same command is run until it succeeds. Kinds
+take turns, in an order by the seed. Ctrl-C ends the campaign with the table of the rounds so far.
 
 Passes (exit 0) if every leaderboard is equal byte for byte to that of an undisturbed run, no
 finished stage was lost or started again, unless its files were damaged, and nothing hung.
@@ -18,7 +19,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -53,6 +54,20 @@ seeds: {{pretrain: 1, finetune: 3}}
 evaluate: {{suite: null, tasks: {{mine: {{data: {OWN_DATA}}}}}}}
 sweep: null
 """,
+    "adapted": """
+grid: {pretrain.recipe: [bert, gpt2]}
+seeds: {pretrain: 1, finetune: 2}
+evaluate: {adaptation: lora, protocol: {max_train_examples: 50}}
+sweep: null
+""",
+    "continued": """
+grid: {pretrain.recipe: [bert, electra]}
+seeds: {pretrain: 1, finetune: 1}
+evaluate:
+  protocol: {max_train_examples: 50}
+  continued_pretraining: [{corpus: {source: task}, budget: {steps: 20}}]
+sweep: null
+""",
 }
 """Name to what an experiment declares besides `SMALL`."""
 MOST_SECONDS = 3600.0
@@ -69,7 +84,7 @@ class Counts:
 
     rounds: int = 0
     faults: int = 0
-    """Rounds in which there was something for the fault to happen to."""
+    """Those for which there was something to happen to."""
     wrong: int = 0
     lost: int = 0
     """Finished stages that the store lacks after the fault."""
@@ -109,6 +124,8 @@ def scene_of(
     """A scene with what the fault needs; no process of it remains."""
     scene = Scene(experiment, store, rng, jobs)
     server = None
+    if fault.on_ray:
+        scene.options = ["--executor", "ray"]
     if fault.on_server:
         files = store.with_suffix(".server")
         files.mkdir()
@@ -150,28 +167,61 @@ def wait(processes: Sequence["subprocess.Popen[bytes]"], seconds: float) -> bool
     return not is_stuck
 
 
-def disturb(fault: Fault, scene: Scene, num_stages: int, patience: float) -> tuple[bool, bool]:
-    """Starts a run, and lets the fault happen to it.
+@dataclass
+class Disturbed:
+    """What the faults of a round did before the last run."""
+
+    happened: int = 0
+    in_time: bool = True
+    """Whether all processes have ended in time."""
+    recorded: set[str] = field(default_factory=set)
+    """Keys of the stages that the store had after any of the runs."""
+
+
+def disturb(
+    fault: Fault, scene: Scene, num_faults: int, num_stages: int, patience: float
+) -> Disturbed:
+    """Starts runs, and lets the fault happen to them, until one of them succeeds in spite of it."""
+    found = Disturbed()
+    due = sorted(scene.rng.sample(range(num_stages), min(num_faults, num_stages)))
+    while due and found.in_time:
+        scene.limits = fault.limits(scene.rng) if fault.limits else None
+        scene.process = scene.start()
+        scene.limits = None
+        happened = _happen(fault, scene, due, patience) if fault.happens else 1
+        del due[: max(1, happened)]
+        found.happened += happened
+        found.in_time = wait(scene.processes, patience)
+        if scene.restore:
+            scene.restore()
+        found.recorded |= _recorded(scene)
+        if scene.process.returncode == 0:
+            break
+    return found
+
+
+def _happen(fault: Fault, scene: Scene, due: Sequence[int], patience: float) -> int:
+    """Lets the fault happen to a run whenever so many stages have finished.
 
     Returns:
-        Whether it happened, and whether all processes have ended in time.
+        How often it did before the run ended.
     """
-    scene.limits = fault.limits(scene.rng) if fault.limits else None
-    process, happened = scene.start(), fault.limits is not None
-    scene.limits = None
-    if fault.happens:
-        due, until = scene.rng.randrange(num_stages), time.monotonic() + patience
-        while num_finished(scene.store) < due and process.poll() is None:
-            if time.monotonic() > until:
-                break
+    assert fault.happens
+    until, happened = time.monotonic() + patience, 0
+    for one in due[: fault.per_run]:
+        while num_finished(scene.store) < one and _goes_on(scene, until):
             time.sleep(0.1)
         time.sleep(scene.rng.uniform(0, 1))
-        while not (happened := fault.happens(scene)) and process.poll() is None:
+        while not (done := fault.happens(scene)) and _goes_on(scene, until):
             time.sleep(0.1)
-    in_time = wait(scene.processes, patience)
-    if scene.restore:
-        scene.restore()
-    return happened, in_time
+        happened += done
+        if not _goes_on(scene, until):
+            break
+    return happened
+
+
+def _goes_on(scene: Scene, until: float) -> bool:
+    return scene.process.poll() is None and time.monotonic() < until
 
 
 def complete(scene: Scene, patience: float) -> tuple[bytes | None, bool]:
@@ -186,23 +236,24 @@ def complete(scene: Scene, patience: float) -> tuple[bytes | None, bool]:
     return None, True
 
 
-def play(fault: Fault, scene: Scene, expected: bytes, num_stages: int, patience: float) -> Counts:
+def play(
+    fault: Fault, scene: Scene, expected: bytes, num_faults: int, num_stages: int, patience: float
+) -> Counts:
     """One round.
 
     Args:
         expected: leaderboard of an undisturbed run.
         patience: seconds after which a run hangs.
     """
-    happened, in_time = disturb(fault, scene, num_stages, patience)
-    kept = _recorded(scene) - scene.damaged
+    found = disturb(fault, scene, num_faults, num_stages, patience)
     table, ended = complete(scene, patience)
     return Counts(
         rounds=1,
-        faults=int(happened),
+        faults=found.happened,
         wrong=int(table is not None and table != expected),
-        lost=len(kept - scene.finished().keys()),
+        lost=len(found.recorded - scene.damaged - scene.finished().keys()),
         repeated=len(set(started_again(scene.store)) - scene.damaged),
-        stuck=int(not (in_time and ended)),
+        stuck=int(not (found.in_time and ended)),
         failed=int(table is None and ended),
     )
 
@@ -234,6 +285,8 @@ class Campaign:
 
     folder: Path
     rng: random.Random
+    faults: int
+    """In a round."""
     jobs: int
 
     def __post_init__(self) -> None:
@@ -257,7 +310,7 @@ class Campaign:
         seconds, stages, expected = self.undisturbed(experiment)
         fault, path = FAULTS[kind], self.files[experiment]
         with scene_of(fault, path, self.folder / str(number), self.rng, self.jobs) as scene:
-            counts = play(fault, scene, expected, stages, 120 + 10 * seconds)
+            counts = play(fault, scene, expected, self.faults, stages, 120 + 10 * seconds)
         found = ", ".join(f"{value} {name}" for name, value in vars(counts).items() if value)
         print(f"{number + 1}: {kind}, {experiment}: {found}", flush=True)
         if not counts.is_good:
@@ -266,14 +319,19 @@ class Campaign:
 
 
 def campaign(
-    kinds: Sequence[str], experiments: Sequence[str], rounds: int, seed: int, jobs: int
+    kinds: Sequence[str],
+    experiments: Sequence[str],
+    rounds: int,
+    faults: int,
+    seed: int,
+    jobs: int,
 ) -> dict[str, Counts]:
-    """Plays so many rounds; kind to counts."""
+    """Plays so many rounds, or fewer if it is interrupted; kind to counts."""
     rng = random.Random(seed)
     order = rng.sample(list(kinds), len(kinds))
     found = {kind: Counts() for kind in kinds}
-    with TemporaryDirectory() as folder:
-        here = Campaign(Path(folder), rng, jobs)
+    with TemporaryDirectory() as folder, suppress(KeyboardInterrupt):
+        here = Campaign(Path(folder), rng, faults, jobs)
         for number in range(rounds):
             kind = order[number % len(order)]
             own = FAULTS[kind].own_data
@@ -286,13 +344,14 @@ def main() -> None:
     """Prints a table of the faults and what became of them; exits with 0 if nothing went wrong."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=2 * len(FAULTS))
+    parser.add_argument("--faults", type=int, default=5, help="of a round")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2, help="stages at a time")
     parser.add_argument("--kinds", nargs="+", choices=FAULTS, default=list(FAULTS))
     parser.add_argument("--experiments", nargs="+", choices=EXPERIMENTS, default=list(EXPERIMENTS))
     given = parser.parse_args()
-    play_all = partial(campaign, given.kinds, given.experiments, given.rounds, given.seed)
-    seconds, found = timed(partial(play_all, given.jobs))
+    play_all = partial(campaign, given.kinds, given.experiments, given.rounds, given.faults)
+    seconds, found = timed(partial(play_all, given.seed, given.jobs))
     print(f"{table_of(found)}\nseed {given.seed}, {seconds / 60:.0f} minutes")
     sys.exit(0 if all(one.is_good for one in found.values()) else 1)
 
