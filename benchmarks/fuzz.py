@@ -18,6 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import datasets
+
+from benchmarks.guarded_inputs import Hang, WroteElsewhere, within_seconds, writing_only_to
 from harness.experiment.declaration import load
 from harness.experiment.source import DeclarationError
 from harness.leaderboard.published_files import read_scores
@@ -238,8 +241,12 @@ def outcome(one: Format, content: bytes, folder: Path) -> str:
         (folder / name).write_text(text)
     path = folder / one.name
     path.write_bytes(content)
+    cache = Path(datasets.config.HF_DATASETS_CACHE)
     try:
-        one.read(path)
+        with within_seconds(), writing_only_to(folder, cache):
+            one.read(path)
+    except (Hang, WroteElsewhere) as error:
+        return f"{type(error).__name__}: {error}"
     except ValueError as error:
         lines = error.problems if isinstance(error, DeclarationError) else [str(error)]
         unclear = [line for line in lines if not line.isprintable() or not 9 < len(line) < 20_000]
@@ -285,8 +292,6 @@ def campaign(one: Format, number: int, seed: int) -> Campaign:
 @contextmanager
 def working_folder() -> Iterator[None]:
     """A context in an empty working folder, with the cache of `datasets` in another."""
-    import datasets
-
     before = datasets.config.HF_DATASETS_CACHE
     with TemporaryDirectory() as folder, TemporaryDirectory() as cache, chdir(folder):
         datasets.config.HF_DATASETS_CACHE = Path(cache)

@@ -11,14 +11,12 @@ form.
 import argparse
 import gzip
 import json
-import os
 import random
 import shutil
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,6 +26,7 @@ import torch
 import transformers
 from pyarrow import parquet
 
+from benchmarks.guarded_inputs import within_seconds, writing_only_to
 from harness.data.corpora.load_corpus import read_documents
 from harness.data.corpora.sources import JsonLinesCorpus, LocalCorpus, ParquetCorpus, TextCorpus
 from harness.data.tokenizers import Tokenizer, pretrained
@@ -208,43 +207,17 @@ FORMATS: dict[str, Callable[[random.Random, Path], None]] = {
 """Name to a function of a generator and a folder that writes one mutated input to the folder and
 reads it; a ValueError refuses the input, any other exception is a fault of the harness."""
 
-_WATCHED: list[Path] = []
-"""Folder that files are written to; empty while nothing is watched."""
-
-
-def _watch(event: str, arguments: tuple[Any, ...]) -> None:
-    """Audit hook: refuses to open files for writing outside the watched folder."""
-    if not _WATCHED or event != "open" or not isinstance(arguments[0], str | bytes):
-        return
-    path, flags = Path(os.fsdecode(arguments[0])).absolute(), arguments[2] or 0
-    writes = flags & (os.O_WRONLY | os.O_RDWR)
-    inside = _WATCHED[0] in (path, *path.parents) or path.parts[1:2] in (("dev",), ("proc",))
-    if writes and not inside and path.suffix != ".pyc" and "__pycache__" not in path.parts:
-        raise AssertionError(f"{path} is written, outside {_WATCHED[0]}")
-
-
-@contextmanager
-def writing_only_to(folder: Path) -> Iterator[None]:
-    """Within it, files that Python opens for writing must lie in `folder`."""
-    if not getattr(_watch, "is_added", False):
-        sys.addaudithook(_watch)  # cannot be removed
-        _watch.is_added = True  # type: ignore[attr-defined]  # a mark on the function
-    _WATCHED.append(folder.absolute())
-    try:
-        yield
-    finally:
-        _WATCHED.clear()
-
 
 def outcome(name: str, seed: int, folder: Path) -> str:
     """What one mutated input of a format leads to: `read`, or the line that refuses it.
 
     Raises:
-        AssertionError: numbers are not finite, a message has several lines, or a file was written
-            outside `folder`.
+        AssertionError: numbers are not finite, or a message has several lines.
+        WroteElsewhere: a file was written outside `folder`.
+        Hang: it took too long.
         Exception: whatever else the harness does not catch.
     """
-    with writing_only_to(folder):
+    with within_seconds(), writing_only_to(folder):
         try:
             FORMATS[name](random.Random(f"{name} {seed}"), folder)
         except ValueError as error:
