@@ -27,8 +27,9 @@ SHUFFLE_BUFFER = 10_000
 """Rows from which the next one is drawn when a stream is shuffled."""
 MIRROR = "HARNESS_DATA"
 """Environment variable with the folder of mirrors."""
-DAMAGED = (ValueError, OSError, EOFError, zlib.error)
-"""Errors of damaged files; the last two of files by gzip that are cut off or changed."""
+DAMAGED = (ValueError, OSError, EOFError, zlib.error, StopIteration)
+"""Errors of damaged files: two of files by gzip that are cut off or changed, and the last of JSON
+lines without a line, which `datasets` does not expect."""
 
 
 def mirror(path: str) -> Path | None:
@@ -148,6 +149,8 @@ def _clear_errors(path: str, config: str | None, split: str) -> Iterator[None]:
 
 def one_line(error: BaseException) -> str:
     """The message of an error in one line."""
+    if isinstance(error, StopIteration):
+        return "it has no rows"
     return " ".join(str(error).split()) or type(error).__name__
 
 

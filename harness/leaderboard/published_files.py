@@ -42,11 +42,16 @@ def read_file(path: Path, columns: Sequence[str] = ()) -> pd.DataFrame:
         raise ValueError(
             f"{path} must have the columns {', '.join(columns)}, but lacks {', '.join(missing)}"
         )
+    for place, name in enumerate(frame, start=1):
+        if not str(name).isprintable():
+            raise ValueError(
+                f"{path}: column {place} must have visible text as its name, but has {name!a:.80}"
+            )
     for name, column in frame.items():
         for row, cell in enumerate(column, start=1):
             if not cell.isprintable():
                 raise ValueError(
-                    f"{path}: row {row} must have visible text in {name}, but has {cell!a:.80}"
+                    f"{path}: row {row} must have visible text in {name:.80}, but has {cell!a:.80}"
                 )
     return frame
 

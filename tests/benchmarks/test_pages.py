@@ -28,6 +28,7 @@ NO_PAGE = {
     "crash_recovery",
     "faults",
     "fuzz",
+    "fuzz_coverage",
     "fuzz_formats_binary",
     "shared_plan",
     "store_damage",

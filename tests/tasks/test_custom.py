@@ -337,6 +337,20 @@ def test_a_deeply_nested_line_is_refused(line: str, tmp_path: Path) -> None:
         hub.load_file("jsonl", path)  # pyarrow's parser ends the process
 
 
+@pytest.mark.parametrize("name", ["data.jsonl", "data.csv", "data.parquet"])
+def test_an_empty_file_is_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own" / "set").mkdir(parents=True)
+    path = tmp_path / "own" / "set" / name
+    path.touch()
+    with pytest.raises(ValueError, match=r"cannot be read as \w+: \w"):
+        hub.load_file(path.suffix[1:], path)
+    monkeypatch.setenv("HARNESS_DATA", str(tmp_path))
+    with pytest.raises(ValueError, match=r"own/set .* cannot be read from .*: \w"):
+        hub.load("own/set", None, "train", None)
+
+
 def test_local_files_are_read_without_the_network(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
