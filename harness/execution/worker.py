@@ -15,7 +15,7 @@ from filelock import SoftFileLease
 
 from harness.core.checked_files import read_checked, write_checked
 from harness.core.files import write_atomically
-from harness.core.memory import peak_memory, reset_peak_memory
+from harness.core.memory import cycles_freed, peak_memory, reset_peak_memory
 from harness.core.secrets import mask
 from harness.execution.devices import one_node_problem, uses_devices
 from harness.execution.job import HISTORY, Node, StageJob, StageOutput, Workspace
@@ -36,6 +36,7 @@ REPORT_SECONDS = 0.3
 """Least time between two progress reports of a stage."""
 
 
+@cycles_freed()
 def run_stage(
     job: StageJob, workspace: Workspace, attempt: str | None = None
 ) -> StageOutput | None:

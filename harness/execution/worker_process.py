@@ -90,3 +90,16 @@ def limit_threads(threads: int) -> None:
 
     torch.set_num_threads(threads)
     tqdm.set_lock(threading.RLock())  # the default is a semaphore, which os._exit would leak
+
+
+@contextmanager
+def torch_threads(threads: int) -> Iterator[None]:
+    """Limits the CPU threads of torch in the block, in a process that may have loaded it."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

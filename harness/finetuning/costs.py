@@ -74,6 +74,8 @@ def _kept_for_backward(model: TaskModel, loss: Any, batch: Batch) -> int:
     kept: dict[int, tuple[int, Any]] = {}
 
     def keep(tensor: Tensor) -> Tensor:
+        # With its graph, an output that the graph itself saves would never be freed.
+        tensor = tensor.detach()
         storage = tensor.untyped_storage()
         if storage.data_ptr() not in weights:
             # The tensor is kept against reuse of its address.

@@ -1,15 +1,17 @@
 """Peak memory of the process."""
 
+import gc
 import platform
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from harness.core import memory
-from harness.core.memory import peak_memory, reset_peak_memory
+from harness.core.memory import cycles_freed, peak_memory, reset_peak_memory
 
 MIB = 2**20
 
@@ -29,6 +31,29 @@ def test_without_proc_the_peak_is_that_of_the_process(
     monkeypatch.setattr(memory, "PROC", tmp_path / "none")
     reset_peak_memory()
     assert peak_memory()["peak_rss_bytes"] > 10 * MIB
+
+
+def test_cycles_of_a_block_are_freed_and_older_objects_are_left() -> None:
+    class Node:
+        """Refers to itself."""
+
+        def __init__(self) -> None:
+            self.own = self
+
+    gc.disable()
+    try:
+        older = weakref.ref(Node())
+        with cycles_freed():
+            newer = weakref.ref(Node())
+            kept = Node()
+            assert newer()
+        assert newer() is None and older() and kept.own is kept
+        with pytest.raises(KeyError), cycles_freed():
+            raise KeyError
+        gc.collect()
+        assert older() is None and gc.get_freeze_count() == 0
+    finally:
+        gc.enable()
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="an option of the GNU C library")

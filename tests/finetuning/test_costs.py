@@ -1,5 +1,7 @@
 """Costs of adaptations, and that saved weights restore predictions."""
 
+import gc
+import weakref
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ from torch.nn import functional as F
 
 from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.adapted_weights import WEIGHTS, load_adapted, save_adapted
-from harness.finetuning.costs import Costs, measure
+from harness.finetuning.costs import Costs, _kept_for_backward, measure
 from harness.finetuning.inputs import Batch
 from tests.finetuning.methods.models import adapted, batch, learn, merge, trained
 
@@ -46,6 +48,16 @@ def test_saved_weights_are_those_trained_and_restore_predictions(
         assert torch.equal(model.eval()(one), again.eval()(one))
     with pytest.raises(ValueError, match="holds the adaptation"):
         load_adapted(again, ADAPTATIONS["prompt"], tmp_path)
+
+
+def test_measuring_keeps_nothing() -> None:
+    """A graph whose saved outputs hold the graph is never freed, nor are the model's parameters."""
+    model = adapted("bert", ADAPTATIONS["full"])
+    held = [weakref.ref(parameter) for parameter in model.parameters()]
+    assert _kept_for_backward(model, loss, batch()) > 0
+    del model
+    gc.collect()
+    assert held and not [one for one in held if one() is not None]
 
 
 def test_measuring_disturbs_nothing() -> None:

@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 
 from harness.execution.backends.backend import Backend, Outcome
+from harness.execution.backends.processes import default_threads
 from harness.execution.job import StageJob, Workspace
 from harness.execution.worker import run_stage
+from harness.execution.worker_process import torch_threads
 
 
 class SerialBackend(Backend):
-    """Computes the submitted stages in `wait`. Breakpoints work; torch uses all CPU threads."""
+    """Computes the submitted stages in `wait`, with the threads of a local process. Breakpoints
+    work."""
 
     capacity = 1
 
@@ -35,7 +38,8 @@ class SerialBackend(Backend):
         while self._queue:
             job = self._queue.pop(0)
             try:
-                outcomes.append(Outcome(job.key, run_stage(job, self.workspace)))
+                with torch_threads(job.compute.threads or default_threads()):
+                    outcomes.append(Outcome(job.key, run_stage(job, self.workspace)))
             except Exception as error:  # whatever a stage raises is its outcome
                 outcomes.append(Outcome(job.key, error=error))
         return outcomes

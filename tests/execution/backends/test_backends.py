@@ -256,6 +256,26 @@ def test_serial_refuses_several_jobs(tmp_path: Path) -> None:
         BACKENDS["serial"](Workspace(tmp_path), 2)
 
 
+def test_serial_has_the_threads_of_a_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More would slow it to a tenth beside other work; what the process had before is restored."""
+    seen: list[int] = []
+    monkeypatch.setattr(
+        "harness.execution.backends.serial.run_stage",
+        lambda *_: seen.append(torch.get_num_threads()),
+    )
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    before = torch.get_num_threads()
+    backend = BACKENDS["serial"](Workspace(tmp_path))
+    for threads in (None, before + 1):
+        backend.submit(
+            StageJob("tokenizer", "key", {}, {}, Compute(accelerator="cpu", threads=threads))
+        )
+        backend.wait(0)
+    assert seen == [default_threads(), before + 1] and torch.get_num_threads() == before
+
+
 def test_workers_start_before_they_are_needed(tmp_path: Path) -> None:
     """As many as fit; one that died before its first stage is replaced."""
     backend = ProcessBackend(Workspace(tmp_path), 2)
