@@ -21,6 +21,7 @@ from harness.experiment.resolution import (
     experiment_fields,
     is_given,
 )
+from harness.finetuning.search.space import space_text
 from harness.models.flops import FLOPS_CONVENTION
 from harness.plan.corpora import corpus_lines
 from harness.plan.costs import Cost, pretraining_cost
@@ -67,6 +68,9 @@ def print_plan(known: Outlook, console: Console, spread: SeedSpread | None = Non
     )
     if plan.searches:
         console.print(f"search: {plan.search_line}", markup=False)
+    if before := experiment.sweep.pretrain:
+        of_arms = f"{before.label} for every pretrained arm: {space_text(before.space)}"
+        console.print(f"search of pretraining: {of_arms}", markup=False)
     tasks = evaluate.chosen.values()
     own = [summary(task) for task in tasks if isinstance(task.data, FileData | PluginData)]
     for line in (*corpus_lines(plan), *own, power_line(plan, spread), known.estimate.line):

@@ -10,6 +10,8 @@ from harness.core.config import ConfigModel, deep_merge
 StageKind = Literal[
     "tokenizer",
     "tokenize",
+    "pretrain_trial",
+    "tune_pretraining",
     "pretrain",
     "continue_pretraining",
     "held_out_loss",

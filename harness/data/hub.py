@@ -28,8 +28,7 @@ SHUFFLE_BUFFER = 10_000
 MIRROR = "HARNESS_DATA"
 """Environment variable with the folder of mirrors."""
 DAMAGED = (ValueError, OSError, EOFError, zlib.error, StopIteration)
-"""Errors of damaged files: two of files by gzip that are cut off or changed, and the last of JSON
-lines without a line, which `datasets` does not expect."""
+"""Errors of damaged files: two of gzip, and the last of JSON lines without any."""
 
 
 def mirror(path: str) -> Path | None:
@@ -149,9 +148,8 @@ def _clear_errors(path: str, config: str | None, split: str) -> Iterator[None]:
 
 def one_line(error: BaseException) -> str:
     """The message of an error in one line."""
-    if isinstance(error, StopIteration):
-        return "it has no rows"
-    return " ".join(str(error).split()) or type(error).__name__
+    name = "it has no rows" if isinstance(error, StopIteration) else type(error).__name__
+    return " ".join(str(error).split()) or name
 
 
 # Only empty cells are null: "None" and "NA" may be class names. Of rows with more cells than the

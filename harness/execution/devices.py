@@ -7,7 +7,7 @@ from harness.execution.job import StageJob
 from harness.experiment.checks.compute import small_batch
 from harness.plan.plan import Plan, Stage
 
-ON_DEVICES = ("pretrain", "continue_pretraining")
+ON_DEVICES = ("pretrain_trial", "pretrain", "continue_pretraining")
 """Kinds of stages that `compute.devices` and `compute.num_nodes` apply to."""
 
 

@@ -21,6 +21,7 @@ older ones ran under another load."""
 MIN_RANGE = 2.0
 """Largest to smallest FLOPs of stages from which a fixed part of their durations is estimated."""
 ALIKE: Mapping[str, str] = {
+    "pretrain_trial": "pretrain",
     "continue_pretraining": "pretrain",
     "train_tasks": "finetune",
     "trial": "finetune",

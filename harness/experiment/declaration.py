@@ -238,6 +238,7 @@ def _arms(source: Source, experiment: Experiment, wrong: set[Any]) -> list[Arm]:
         size.run_problems,
         finetuning.protocol_problems,
         search.space_problems,
+        search.pretrain_space_problems,
         finetuning.chain_problems,
         compute.device_problems,
         loggers.logger_problems,

@@ -4,6 +4,7 @@ import hashlib
 import itertools
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from harness.data.corpora.sources import text_of_tokenizer
@@ -12,13 +13,14 @@ from harness.experiment.experiment import Experiment
 from harness.experiment.recipe_defaults import ROLES
 from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.compatibility import unsupported_reason
+from harness.finetuning.search.pretrain_search import TUNING_SEED, is_searched
 from harness.finetuning.search.space import branches_of
 from harness.models.checkpoints import files
 from harness.plan.continued_stages import adapted_model
 from harness.plan.costs import expected_flops, finetuning_flops, probe_flops
 from harness.plan.graph import StageGraph
-from harness.plan.plan import FinetuneRun, ProbeRun, RetainedLoss, SequentialScore
-from harness.plan.search_stages import add_search
+from harness.plan.plan import CHOSEN, FinetuneRun, ProbeRun, RetainedLoss, SequentialScore
+from harness.plan.search_stages import add_pretrain_search, add_search
 from harness.plan.task_chain_stages import TaskChain, chain_unsupported_reason, is_sequential
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.tasks.task import Task
@@ -75,8 +77,14 @@ class PlanBuilder:
         if arm.pretrain.model.checkpoint:
             return self._add_import(arm)
         tokenizer, tokens = self._add_data(arm.pretrain)
+        search = self.experiment.sweep.pretrain
+        chosen = {}
+        if search and is_searched(arm.pretrain):
+            before = self._before(arm.pretrain, arm.name, TUNING_SEED, tokenizer, tokens)
+            key = add_pretrain_search(self.graph, search, arm.pretrain, arm.name, before)
+            chosen[CHOSEN] = key
         for seed in self.experiment.seeds.pretrain:
-            key = self._add_pretrain(arm.pretrain, arm.name, seed, tokenizer, tokens)
+            key = self._add_pretrain(arm.pretrain, arm.name, seed, tokenizer, tokens, chosen)
             self.graph.pretrain_keys[arm.name, seed] = key
         return tokenizer
 
@@ -110,15 +118,29 @@ class PlanBuilder:
         label = f"{spec.corpus.source} as {algorithm} {size}"
         return tokenizer, self.graph.stage("tokenize", label, data, {"tokenizer": tokenizer})
 
-    def _add_pretrain(
+    def _before(
         self, run: Pretrain, label: str, seed: int, tokenizer: str, tokens: str
-    ) -> str:
-        """Adds a run after those it builds on (`init_from`, `teacher`), with the same seed."""
+    ) -> dict[str, str]:
+        """Role to key of what a run builds on; adds the runs among them (`init_from`, `teacher`),
+        with the same seed."""
         parents = {"tokenizer": tokenizer, "tokens": tokens}
         for role in ROLES:
             if other := getattr(run, role):
                 other_label = f"{role} of {label}"
                 parents[role] = self._add_pretrain(other, other_label, seed, tokenizer, tokens)
+        return parents
+
+    def _add_pretrain(
+        self,
+        run: Pretrain,
+        label: str,
+        seed: int,
+        tokenizer: str,
+        tokens: str,
+        chosen: Mapping[str, str] = MappingProxyType({}),
+    ) -> str:
+        """Adds a run after those it builds on, and after the search of its settings if any."""
+        parents = {**self._before(run, label, seed, tokenizer, tokens), **chosen}
         content = self.graph.pretrain_spec(run, seed)
         if run.model.vectors:
             with Path(run.model.vectors).open("rb") as file:

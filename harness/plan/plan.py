@@ -16,6 +16,9 @@ from harness.plan.costs import Cost
 from harness.plan.display import plan_html, plan_text
 from harness.plan.stage_kinds import STAGE_KINDS
 
+CHOSEN = "chosen"
+"""Role of the search of pretraining settings among the parents of the runs that have them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stage:
@@ -153,6 +156,16 @@ class Plan:
     def searches(self) -> dict[str, Sweep]:
         """Arm to the search of its fine-tuning settings, of the arms that have one."""
         return {arm.name: arm.sweep for arm in self.arms if arm.sweep.trials}
+
+    @property
+    def pretrain_searches(self) -> dict[str, str]:
+        """Arm to the key of the stage that selects its pretraining settings, of the arms that have
+        one."""
+        found = {}
+        for (arm, _), key in self.pretrain_keys.items():
+            if CHOSEN in self.stages[key].parents:
+                found[arm] = self.stages[key].parents[CHOSEN]
+        return found
 
     @property
     def searched(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Stages of the hyperparameter search.
+"""Stages of the searches of pretraining and of fine-tuning settings.
 
 Each independent trial is a stage. Its key contains its index but not the number of trials, so that
 trials run in parallel and a longer search reuses them. Trials that depend on earlier ones (TPE) are
@@ -9,8 +9,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.experiment.arms import Arm
+from harness.finetuning.search.pretrain_search import TUNING_SEED, PretrainSearch, trial_run
+from harness.plan.costs import expected_flops
 from harness.plan.graph import StageGraph
 from harness.plan.keys import stage_key
+from harness.pretraining.recipes.pretrain import Pretrain
 from harness.tasks.task import Task
 
 
@@ -33,9 +36,9 @@ def add_search(
         Key of the stage that selects the settings.
     """
     sweep = arm.sweep
-    spec = {**base, "sweep": sweep.model_dump()}
+    spec = {**base, "sweep": sweep.model_dump(exclude={"pretrain"})}
     label = f"{arm.name}, {task.name}, {sweep.size} trials"
-    resumable = {**base, "sweep": sweep.model_dump(exclude={"trials"})}
+    resumable = {**base, "sweep": sweep.model_dump(exclude={"trials", "pretrain"})}
     if sweep.sampler == "tpe":
         study = stage_key("tune", graph.with_plugins("tune", resumable), parents)
         return graph.stage("tune", label, {**spec, "study": study}, parents, flops * sweep.trials)
@@ -47,6 +50,37 @@ def add_search(
     return graph.stage("tune", label, spec, trials)
 
 
+def add_pretrain_search(
+    graph: StageGraph,
+    search: PretrainSearch,
+    run: Pretrain,
+    label: str,
+    parents: Mapping[str, str],
+) -> str:
+    """Adds the search for settings of a pretraining run.
+
+    Args:
+        run: of an arm.
+        parents: role to key of the stages that a trial builds on.
+
+    Returns:
+        Key of the stage that selects the settings.
+    """
+    short = trial_run(run, search.budget_fraction)
+    flops = expected_flops(graph.pretraining_cost(short), short.budget)
+    base = graph.pretrain_spec(short, TUNING_SEED)
+    declared = search.model_dump()
+    of_trial = {**declared, "trials": None}  # a longer search keeps the trials
+    trials = {}
+    for number in range(search.size):
+        spec = {**base, "search": of_trial, "trial": number}
+        name = f"{label}, pretraining trial {number}"
+        key = graph.stage("pretrain_trial", name, spec, parents, flops)
+        trials[trial_role(number)] = key
+    name = f"{label}, {search.size} pretraining trials"
+    return graph.stage("tune_pretraining", name, {"search": declared}, trials)
+
+
 def trial_role(number: int) -> str:
-    """Role of trial `number` among the parents of its `tune` stage."""
+    """Role of trial `number` among the parents of the stage that selects one."""
     return f"trial{number}"

@@ -12,6 +12,7 @@ from harness.report.sections.adaptation import (
 )
 from harness.report.sections.cost import cost_section
 from harness.report.sections.curves import learning_section, loss_section
+from harness.report.sections.pretrain_search import pretrain_search_section
 from harness.report.sections.pretraining import continued_pretraining_section
 from harness.report.sections.probes import probe_section
 from harness.report.sections.protocol import protocol_section, vocabulary_section
@@ -22,6 +23,7 @@ from harness.report.sections.transfer import transfer_section
 
 SECTIONS: tuple[Callable[[Results], Section | None], ...] = (
     protocol_section,
+    pretrain_search_section,
     chosen_section,
     vocabulary_section,
     cost_section,

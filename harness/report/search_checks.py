@@ -5,9 +5,11 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from harness.analysis.frames.pretrain_trials import pretrain_trials_frame
 from harness.analysis.frames.scores import scores_frame
 from harness.analysis.frames.trials import selected_trials, trials_frame
 from harness.analysis.results import Results
+from harness.finetuning.search.pretrain_search import at_edge, is_searched
 from harness.finetuning.search.trials import WORST
 from harness.leaderboard.measured_rows import is_baseline
 from harness.report.run_checks import family, planned
@@ -33,6 +35,36 @@ def untuned(results: Results) -> Iterator[str]:
     arms = [arm for arm in results.arms if arm not in trained]
     if arms and len(results.get(trials_frame)):
         yield f"Not tuned, because none of the searched hyperparameters applies: {', '.join(arms)}."
+
+
+def untuned_pretraining(results: Results) -> Iterator[str]:
+    """A sentence on the pretrained arms whose pretraining settings were not searched."""
+    arms = [arm.name for arm in results.plan.arms if is_searched(arm.pretrain)]
+    untuned = [arm for arm in arms if arm not in results.plan.pretrain_searches]
+    if len(arms) > 1 and untuned:
+        named = "any arm" if untuned == arms else ", ".join(untuned)
+        yield (
+            f"Learning rate, schedule and batch size of pretraining were not tuned for {named}; "
+            "the best ones may differ between arms (sweep.pretrain searches them)."
+        )
+
+
+def edges_of_pretraining(results: Results) -> Iterator[str]:
+    """A sentence on the chosen pretraining settings that lie on the edge of what was tried."""
+    search, trials = results.experiment.sweep.pretrain, results.get(pretrain_trials_frame)
+    if search is None:
+        return
+    named = [
+        f"{row['arm']} {name} {row[name]:g}"
+        for row in trials[trials["chosen"].astype(bool)].to_dict("records")
+        for name in search.space
+        if at_edge(name, search, row[name])
+    ]
+    if named:
+        yield (
+            "Chosen pretraining settings lie on the edge of what was tried, beyond which may be "
+            f"better ones: {', '.join(named)}."
+        )
 
 
 def trained_arms(results: Results) -> list[str]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from harness.analysis.comparison.differences import AVERAGE
 from harness.analysis.comparison.resampling import cell_name
+from harness.analysis.frames.pretrain_trials import pretrain_trials_frame
 from harness.analysis.frames.runs import finetune_runs_frame
 from harness.analysis.frames.scores import scores_frame
 from harness.analysis.frames.trials import trials_frame
@@ -70,6 +71,7 @@ def findings(
         *_many_comparisons(pairs),
         *_approximations(results, table),
         *search_checks.untuned(results),
+        *search_checks.untuned_pretraining(results),
         *results.experiment.threats,
         *of_checkpoints(results),
         *_adopted(results),
@@ -114,6 +116,9 @@ def _checked(results: Results, table: Table, scores: RunScores) -> dict[str, lis
         found["diverged runs"] = run_checks.diverged(results)
     if len(trials) and len(trained) > 1:
         found["unequal numbers of trials"] = search_checks.unequal_trials(results)
+    if len(results.get(pretrain_trials_frame)):
+        name = "chosen pretraining settings on the edge of what was tried"
+        found[name] = search_checks.edges_of_pretraining(results)
     if beside := search_checks.holdout_beside_dev(results):
         name = f"hold-out scores more than {search_checks.FAR_ABOVE_DEV:g} points above dev"
         found[name] = search_checks.far_above_dev(beside)

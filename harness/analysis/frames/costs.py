@@ -63,7 +63,9 @@ def _keys_by_kind(plan: Plan, arm: str) -> dict[str, list[str]]:
     parents = [plan.stages[key].parents for key in finetunes]
     tunes = list(dict.fromkeys(found["tune"] for found in parents if "tune" in found))
     gathered = [key for tune in tunes for key in plan.stages[tune].parents.values()]
+    search = plan.pretrain_searches.get(arm)
     keys = {
+        "pretrain_trial": [*plan.stages[search].parents.values()] if search else [],
         "pretrain": [key for (name, _), key in plan.pretrain_keys.items() if name == arm],
         "continue_pretraining": [run.key for run in plan.continued_runs if run.arm == arm],
         "tune": [*tunes, *(key for key in gathered if plan.stages[key].kind == "trial")],

@@ -1,9 +1,15 @@
 """Stages from corpus to pretrained model, and its evaluation without fine-tuning."""
 
+import json
+import math
+import time
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from shutil import rmtree
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -16,7 +22,7 @@ from harness.data.corpora.size import expected_bytes
 from harness.data.corpora.sources import Corpus, TaskCorpus, text_of_tokenizer
 from harness.data.digests import DataChangedError
 from harness.data.tokenizers import Tokenizer, pretrained, training
-from harness.execution.stages.context import Metrics, StageContext
+from harness.execution.stages.context import Metrics, StageContext, write_json
 from harness.execution.stages.planned_data import (
     planned_checkpoint,
     planned_items,
@@ -25,7 +31,11 @@ from harness.execution.stages.planned_data import (
 )
 from harness.execution.stages.task_runner import HOLDOUT_SEED, read_examples
 from harness.execution.utilisation import known_peak
+from harness.finetuning.search import optuna_search, pretrain_search
+from harness.finetuning.search.pretrain_search import PretrainSearch, PretrainTrial
 from harness.plan.learned_vocabularies import VOCAB_SIZE
+from harness.plan.plan import CHOSEN
+from harness.plan.search_stages import trial_role
 from harness.pretraining import checkpoint_import, run
 from harness.pretraining.distributed import num_ranks, uses_gpus
 from harness.pretraining.held_out_loss import held_out
@@ -38,6 +48,8 @@ from harness.tasks.task import Task
 
 MAX_SHARE = 0.99
 """Largest share of a text that is reported before its end."""
+BEST = "best.json"
+"""File with the settings that a search selected."""
 STREAMS = "streams"
 """Folder of unfinished token streams."""
 TIMED_SECONDS = 1.0
@@ -147,9 +159,44 @@ def pretrain(context: StageContext) -> Metrics:
             backbone.save(context.out / "model")
         return {}
     spec = Pretrain.model_validate(context.spec["pretrain"])
+    if CHOSEN in context.inputs:
+        best = json.loads((context.inputs[CHOSEN] / BEST).read_text())
+        spec = pretrain_search.with_settings(spec, best)
     if planned := context.spec.get("vectors"):
         spec = with_planned_vectors(spec, planned, context.state)
     return _pretrain(context, spec)
+
+
+def pretrain_trial(context: StageContext) -> Metrics:
+    """Trains a network with searched settings; writes trial.json, without the network."""
+    number = context.spec["trial"]
+    search = PretrainSearch.model_validate({**context.spec["search"], "trials": number + 2})
+    point = optuna_search.point(search, number)
+    spec = Pretrain.model_validate(context.spec["pretrain"])
+    begin = time.perf_counter()
+    with TemporaryDirectory(dir=context.state) as folder:
+        try:
+            run = replace(context, out=Path(folder))
+            figures = _pretrain(run, pretrain_search.with_settings(spec, point))
+            loss = figures["validation_loss"]
+        except FloatingPointError:
+            figures, loss = {}, None
+    loss = loss if loss is not None and math.isfinite(loss) else None
+    found = PretrainTrial(number, loss, time.perf_counter() - begin, point)
+    write_json(context.out / "trial.json", asdict(found))
+    return {**figures, "validation_loss": loss}
+
+
+def tune_pretraining(context: StageContext) -> Metrics:
+    """Selects the trial with the lowest held-out loss; writes best.json and trials.json."""
+    search = PretrainSearch.model_validate(context.spec["search"])
+    files = (context.inputs[trial_role(number)] / "trial.json" for number in range(search.size))
+    trials = [PretrainTrial(**json.loads(file.read_text())) for file in files]
+    best = pretrain_search.best(trials)
+    write_json(context.out / BEST, dict(best.params))
+    write_json(context.out / "trials.json", [asdict(one) for one in trials])
+    diverged = sum(one.loss is None for one in trials)
+    return {"best": best.loss, "trials": len(trials), "diverged_trials": diverged}
 
 
 def _pretrain(context: StageContext, spec: Pretrain) -> Metrics:

@@ -10,6 +10,8 @@ from harness.experiment.yaml_reader import Keys
 from harness.finetuning.adaptation import ADAPTATIONS, Adaptation
 from harness.finetuning.compatibility import too_small
 from harness.finetuning.protocol import Finetune
+from harness.finetuning.search import pretrain_search
+from harness.finetuning.search.pretrain_search import is_searched
 from harness.finetuning.search.space import (
     ADAPTATION,
     ADAPTATION_PREFIX,
@@ -49,7 +51,9 @@ def changed_problems(experiment: Experiment, changed: Iterable[Keys]) -> Problem
     for keys in changed:
         path = ".".join(map(str, keys))
         is_within = found and keys[: len(found)] == found
-        if keys[0] == "evaluate" and not is_within and (name := searched_name(experiment, path)):
+        if is_within or keys[0] not in ("evaluate", "pretrain"):
+            continue
+        if name := searched_name(experiment, path):
             found = keys
             yield keys, f"{_unused(path, name)}; sweep=null removes the search"
 
@@ -61,6 +65,9 @@ def _unused(path: str, name: str) -> str:
 def searched_name(experiment: Experiment, path: str) -> str:
     """The hyperparameter that the sweep selects in place of the field at dotted `path`; empty if
     there is none."""
+    if path.startswith("pretrain."):
+        search, name = experiment.sweep.pretrain, path.removeprefix("pretrain.")
+        return name if search and name in search.space else ""
     space = experiment.sweep.space if experiment.sweep.trials else {}
     name = path.removeprefix("evaluate.").removeprefix("finetune.")
     branches = branches_of(space)
@@ -92,6 +99,24 @@ def space_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
             except ValueError as error:
                 yield ("sweep", "space", name), f"sweep.space.{name}: {error}"
                 break
+
+
+def pretrain_space_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
+    """Searched pretraining settings that an arm cannot have, and a search that no arm uses."""
+    search = experiment.sweep.pretrain
+    if not search:
+        return
+    if arms and not any(is_searched(arm.pretrain) for arm in arms):
+        yield ("sweep", "pretrain"), "sweep.pretrain: no arm is pretrained; remove it"
+    seen: set[str] = set()
+    for arm in arms:
+        for name, why in pretrain_search.problems(search, arm.pretrain):
+            if name not in seen:
+                seen.add(name)
+                yield (
+                    ("sweep", "pretrain", "space", name),
+                    f"sweep.pretrain.space of {arm.name!r}: {why}",
+                )
 
 
 def _branch(arm: Arm, space: Space) -> str | None:

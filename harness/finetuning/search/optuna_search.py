@@ -19,6 +19,7 @@ from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
 from harness.core.files import make_once
+from harness.finetuning.search.pretrain_search import PretrainSearch
 from harness.finetuning.search.space import (
     ADAPTATION,
     Choice,
@@ -51,7 +52,7 @@ Report = Callable[[int, float | None], None]
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
-def point(sweep: Sweep, number: int) -> dict[str, Choice]:
+def point(sweep: Sweep | PretrainSearch, number: int) -> dict[str, Choice]:
     """Hyperparameters of an independent trial (samplers `random` and `grid`): a function of space
     and number, so that all arms and tasks try the same points."""
     name = json.dumps(sweep.model_dump()["space"], sort_keys=True)

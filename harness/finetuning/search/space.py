@@ -33,6 +33,11 @@ class Range(ConfigModel):
             raise ValueError(f"a log range needs low > 0, but got low={self.low}")
         return self
 
+    def position(self, value: float) -> float:
+        """Where a value lies between the bounds, 0 to 1, on the scale of the range."""
+        low, high, at = (math.log(x) if self.log else x for x in (self.low, self.high, value))
+        return (at - low) / (high - low) if high > low else 0.5
+
 
 Choice = float | int | bool | str
 Choices = Annotated[tuple[Choice, ...], Field(min_length=1)]
@@ -158,13 +163,14 @@ def tried_text(dimension: Range | Choices) -> str:
 
 
 def field_of(name: str) -> tuple[list[type[ConfigModel]], str]:
-    """The classes that may have a hyperparameter, and the name of its field there."""
+    """The classes that may have a hyperparameter, and the name of its field there; of fields of
+    pretraining, none."""
     prefix, _, field = name.rpartition(".")
     if not prefix:
         return [Finetune], field
     if prefix == ADAPTATION:
         return [type(one) for one in ADAPTATIONS.values()], field
-    return [type(ADAPTATIONS[prefix]), Finetune], field
+    return [type(ADAPTATIONS[prefix]), Finetune] if prefix in ADAPTATIONS else [], field
 
 
 def check_branches(space: Space) -> None:

@@ -1,4 +1,4 @@
-"""The search of fine-tuning settings, as an experiment declares it; the published grids."""
+"""The searches of settings, as an experiment declares them; the published grids."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -7,6 +7,7 @@ from pydantic import Field, field_validator, model_validator
 
 from harness.core.config import ConfigModel, as_tuples, unknown_name
 from harness.finetuning.protocol import Finetune
+from harness.finetuning.search.pretrain_search import PretrainSearch
 from harness.finetuning.search.space import (
     ADAPTATION,
     ADAPTATION_PREFIX,
@@ -72,6 +73,8 @@ class Sweep(ConfigModel):
     """Ends trials early by their hold-out score after each epoch: below the median of earlier
     trials (Golovin et al. 2017, section 3.4), or not in the top share of a rung (Li et al. 2020,
     asynchronous). For `tpe` only."""
+    pretrain: PretrainSearch | None = None
+    """The search of pretraining settings, before that of fine-tuning; null: the declared ones."""
 
     @property
     def size(self) -> int:

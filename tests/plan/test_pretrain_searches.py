@@ -1,0 +1,169 @@
+"""Searches of pretraining settings in plans, and end to end."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from harness.analysis.frames.pretrain_trials import pretrain_trials_frame
+from harness.experiment.declaration import from_data
+from harness.experiment.source import DeclarationError
+from harness.finetuning.search.pretrain_search import TUNING_SEED
+from harness.plan.factory import make_plan
+from harness.plan.plan import Plan
+from harness.report.search_checks import edges_of_pretraining, untuned_pretraining
+from harness.report.sections.pretrain_search import pretrain_search_section
+from harness.study import Study
+
+EXPERIMENT: dict[str, Any] = {
+    "name": "tuned",
+    "question": "Which learning rate is best?",
+    "pretrain": {
+        "recipe": "roberta",
+        "size": {"num_layers": 1, "hidden_size": 16, "num_heads": 2, "intermediate_size": 32},
+        "corpus": {"source": "microworld", "num_tokens": 20_000},
+        "tokenizer": {"vocab_size": 300},
+        "phases": [{"fraction": 1, "sequence_length": 32}],
+        "batch_size": 4,
+        "budget": {"steps": 40},
+    },
+    "grid": {"pretrain.budget.steps": [0, 40]},
+    "seeds": {"pretrain": 2, "finetune": 1},
+    "evaluate": {
+        "tasks": ["micro-sst2"],
+        "protocol": {"max_train_examples": 16, "max_sequence_length": 32},
+        "finetune": {"epochs": 1},
+    },
+}
+RATES = {"optimizer.learning_rate": [1e-7, 1e-2]}
+
+
+def declared(search: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
+    found = {"trials": 2, "space": RATES, "budget_fraction": 0.5} | (search or {})
+    return EXPERIMENT | {"sweep": {"pretrain": found}} | fields
+
+
+def plan(search: dict[str, Any] | None = None, **fields: Any) -> Plan:
+    return make_plan(from_data(declared(search, **fields)))
+
+
+def kinds(one: Plan, kind: str) -> list[Any]:
+    return [stage for stage in one.stages.values() if stage.kind == kind]
+
+
+def test_every_seed_has_the_settings_of_one_search() -> None:
+    found = plan()
+    trials, (select,) = kinds(found, "pretrain_trial"), kinds(found, "tune_pretraining")
+    assert len(trials) == 2 and {*select.parents.values()} == {one.key for one in trials}
+    assert {one.spec["seed"] for one in trials} == {TUNING_SEED}
+    assert {one.spec["pretrain"]["budget"]["steps"] for one in trials} == {20}
+    runs = [one for one in kinds(found, "pretrain") if "chosen" in one.parents]
+    assert [one.spec["seed"] for one in runs] == [0, 1]
+    assert found.pretrain_searches == {"steps=40": select.key}
+    assert sum(one.flops for one in trials) == pytest.approx(runs[0].flops)
+
+
+def test_without_a_search_keys_are_as_before() -> None:
+    whole = make_plan(from_data(EXPERIMENT))
+    assert not {"pretrain_trial", "tune_pretraining"} & {s.kind for s in whole.stages.values()}
+    untrained = {one.key for one in kinds(whole, "pretrain") if not one.flops}
+    assert untrained <= plan().stages.keys()  # the arm without pretraining has nothing to tune
+    tuned = {"trials": 2, "space": {"learning_rate": [1e-3, 1e-2]}}
+    only = make_plan(from_data(EXPERIMENT | {"sweep": tuned}))
+    both = make_plan(from_data(declared() | {"sweep": {**tuned, **declared()["sweep"]}}))
+    of_untrained = [one.key for one in kinds(only, "tune") if "steps=0" in one.label]
+    assert of_untrained and {*of_untrained} <= both.stages.keys()
+
+
+def test_a_longer_search_keeps_its_trials_and_arms_share_them() -> None:
+    rates = {"optimizer.learning_rate": {"low": 1e-4, "high": 1e-2, "log": True}}
+    short, long = plan({"space": rates}), plan({"space": rates, "trials": 5})
+    keys = {one.key for one in kinds(short, "pretrain_trial")}
+    assert keys < {one.key for one in kinds(long, "pretrain_trial")}
+    grid = {"pretrain.checkpoint_fractions": [[], [0.5]]}
+    alike = plan(grid=grid)
+    assert len(kinds(alike, "pretrain_trial")) == 2 and len(alike.pretrain_searches) == 2
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (
+            declared(grid={"pretrain.optimizer.learning_rate": [1e-3, 1e-2]}),
+            "pretrain.optimizer.learning_rate has no effect: the sweep searches optimizer.learning",
+        ),
+        (declared({"space": {"schedule.decay_fraction": [0.1, 0.2]}}), "cannot be tried: decay_fr"),
+        (declared(grid={"pretrain.budget.steps": [0]}), "sweep.pretrain: no arm is pretrained"),
+    ],
+)
+def test_searches_that_do_not_fit_the_arms(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(DeclarationError, match=message):
+        from_data(fields)
+    with pytest.raises(DeclarationError, match="has no effect"):
+        from_data(declared(), ["pretrain.optimizer.learning_rate=1e-3"])
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    return Study.declare(declared(), store=tmp_path_factory.mktemp("runs")).run(executor="serial")
+
+
+def losses(study: Study, arm: str) -> list[float]:
+    return [
+        float(study.results.finished[key].metrics["validation_loss"] or "nan")
+        for (name, _), key in study.plan.pretrain_keys.items()
+        if name == arm
+    ]
+
+
+def test_the_better_rate_is_found_and_used(study: Study, tmp_path: Path) -> None:
+    """A rate at which nothing is learned, and one at which something is."""
+    trials = study.results.get(pretrain_trials_frame)
+    assert trials["arm"].tolist() == ["steps=40"] * 2
+    chosen = trials[trials["chosen"]].iloc[0]
+    assert chosen["optimizer.learning_rate"] == 1e-2 and chosen["loss"] == trials["loss"].min()
+    rates = EXPERIMENT["pretrain"] | {"optimizer": {"learning_rate": 1e-2}}
+    direct = EXPERIMENT | {"pretrain": rates}
+    same = Study.declare(direct, store=tmp_path).run(executor="serial")
+    assert losses(study, "steps=40") == losses(same, "steps=40")  # as if it had been declared
+    pd.testing.assert_frame_equal(
+        study.scores().drop(columns="key"), same.scores().drop(columns="key")
+    )
+
+
+def test_a_trial_equals_a_run_of_its_settings(study: Study, tmp_path: Path) -> None:
+    pretrain = EXPERIMENT["pretrain"] | {
+        "budget": {"steps": 20},
+        "optimizer": {"learning_rate": 1e-2},
+    }
+    seeds = {"pretrain": [TUNING_SEED], "finetune": 1}
+    run = Study.declare(
+        EXPERIMENT | {"pretrain": pretrain, "grid": {}, "seeds": seeds}, store=tmp_path
+    ).run(executor="serial")
+    trials = study.results.get(pretrain_trials_frame)
+    assert trials.loc[trials["chosen"], "loss"].tolist() == losses(run, "tuned")
+
+
+def test_the_report_has_the_chosen_settings(study: Study) -> None:
+    section = pretrain_search_section(study.results)
+    assert section and "2 grid trials of 50 % of the budget" in section.notes[0]
+    (table,) = section.tables.values()
+    assert table.head[:2] == ["arm", "optimizer.learning_rate"] and table.rows[0][1] == "0.01"
+    (trials,) = section.folded.values()
+    assert len(trials.rows) == 2
+    assert not [*untuned_pretraining(study.results)]
+    assert not [*edges_of_pretraining(study.results)]  # two choices have no inner one
+
+
+def test_a_diverged_trial_is_not_chosen(tmp_path: Path) -> None:
+    space = {"optimizer.learning_rate": [1e-3, 1e30], "optimizer.max_grad_norm": [0.0, 1e9]}
+    search = {"space": space, "trials": 4}
+    found = Study.declare(declared(search, seeds={"pretrain": 1, "finetune": 1}), store=tmp_path)
+    trials = found.run(executor="serial").results.get(pretrain_trials_frame)
+    wild = trials["optimizer.learning_rate"] == 1e30
+    assert trials.loc[wild, "loss"].isna().any() and trials.loc[~wild, "loss"].notna().all()
+    (key,) = found.plan.pretrain_searches.values()
+    best = json.loads((found.results.files(key) / "best.json").read_text())
+    assert best["optimizer.learning_rate"] == 1e-3
