@@ -274,6 +274,7 @@ class Campaign:
 def campaign(one: Format, number: int, seed: int) -> Campaign:
     """Reads mutated files of a format, in the working folder of the process."""
     found = Campaign()
+    outcome(one, one.valid[0], Path.cwd())  # loads libraries, which is not the time of an input
     for index, content in enumerate(inputs(one, number, seed)):
         for file in Path.cwd().iterdir():
             if file.is_file():
