@@ -18,8 +18,11 @@ from harness.plan.stage_kinds import STAGE_KINDS
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.tasks import load_examples
 from harness.tasks.evaluation_texts import evaluation_fingerprints
+from harness.tasks.metrics.retrieval import RANK_METRICS
 from harness.tasks.probes import PROBES, items
 from harness.tasks.task import Task
+
+RANKING = {metric.name for metric in RANK_METRICS}
 
 
 class StageGraph:
@@ -97,7 +100,10 @@ class StageGraph:
 
     def finetune_spec(self, evaluate: Evaluate, task: Task) -> dict[str, Any]:
         """The spec of a fine-tuning run on `task`, without its seed."""
+        # Ties kept the order of the data before; only keys of tasks with ranking metrics change.
+        ties = {"ties": "mean"} if RANKING & {*task.metrics} else {}
         return {
+            **ties,
             **self.task_content(task),
             "adaptation": self.adaptation_content(evaluate.adaptation),
             "protocol": self.dump(evaluate.protocol),

@@ -1,8 +1,10 @@
 """Ranking metrics; the documents of a query form a group.
 
-A document is relevant if its grade is positive. Ties keep the order of the data. A query without
-relevant documents scores 0. torchmetrics gets the documents in order, as it takes those with a
-similarity of 0 or less as not found. Its nDCG and recall are float32, so they are computed here.
+A document is relevant if its grade is positive. Documents of equal similarity have no order: a
+score is its mean over all of theirs (McSherry and Najork 2008, "Computing information retrieval
+performance measures efficiently in the presence of tied scores", ECIR), so that a network that
+scores all alike gets what chance gives. torchmetrics does so for nDCG alone, takes documents with a
+similarity of 0 or less as not found, and has float32. A query without relevant documents scores 0.
 """
 
 from collections.abc import Callable
@@ -15,38 +17,50 @@ from harness.tasks.metrics.metric import (
     Groups,
     Metric,
     Names,
-    double_precision,
     mean_metric,
     members,
 )
 
-Ranked = Callable[[Array], float]
-"""[num_documents] grades in the order of the ranking, to the score of one query."""
+Ranked = Callable[[Array, Array], float]
+"""[num_documents] grades and similarities of a query to its score."""
 
 
-def recall(grades: Array, at: int) -> float:
+def by_rank(values: Array, similarities: Array) -> Array:
+    """[num_documents] values in the order of falling similarity; ties have their mean value."""
+    _, group, size = np.unique(-similarities, return_inverse=True, return_counts=True)
+    return np.repeat(np.bincount(group, weights=values) / size, size)
+
+
+def recall(grades: Array, similarities: Array, at: int) -> float:
     """Share of the relevant among the first `at` of [num_documents]; 0 without relevant ones."""
-    relevant = grades > 0
-    return float(relevant[:at].sum() / max(1, relevant.sum()))
+    relevant = (grades > 0).astype(np.float64)
+    return float(by_rank(relevant, similarities)[:at].sum() / max(1.0, relevant.sum()))
 
 
-def reciprocal_rank(grades: Array) -> float:
+def reciprocal_rank(grades: Array, similarities: Array) -> float:
     """1 / rank of the first relevant of [num_documents] (Voorhees 1999); 0 without one."""
-    import torch
-    from torchmetrics.functional.retrieval import retrieval_reciprocal_rank
+    relevant = grades > 0
+    if not relevant.any():
+        return 0.0
+    highest = similarities[relevant].max()
+    before = int((similarities > highest).sum())
+    ties = similarities == highest
+    num_ties, num_relevant = int(ties.sum()), int((ties & relevant).sum())
+    mean, left = 0.0, 1.0  # the probability that no relevant one has come yet
+    for place in range(num_ties - num_relevant + 1):
+        share = num_relevant / (num_ties - place)
+        mean += left * share / (before + place + 1)
+        left *= 1 - share
+    return mean
 
-    order = torch.arange(len(grades), 0, -1, dtype=torch.float64)
-    with double_precision():
-        return float(retrieval_reciprocal_rank(order, torch.from_numpy(grades > 0)))
 
-
-def ndcg(grades: Array, at: int) -> float:
+def ndcg(grades: Array, similarities: Array, at: int) -> float:
     """Discounted gain of the first `at` of [num_documents], relative to the ideal ranking.
 
     The gain is the grade and the discount log2(rank + 1) (Järvelin and Kekäläinen 2002).
     """
     best = _gain(np.sort(grades)[::-1], at)
-    return _gain(grades, at) / best if best else 0.0
+    return _gain(by_rank(grades, similarities), at) / best if best else 0.0
 
 
 def _gain(grades: Array, at: int) -> float:
@@ -58,9 +72,9 @@ def _metric(name: str, ranked: Ranked, note: str) -> Metric:
     """The mean of `ranked` over the queries."""
 
     def scores(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
-        grades, similarities = labels.astype(np.float64), predictions.astype(np.float64)
-        orders = [rows[np.argsort(-similarities[rows], kind="stable")] for rows in members(groups)]
-        return np.array([ranked(grades[order]) for order in orders])
+        grades, given = labels.astype(np.float64), predictions.astype(np.float64)
+        similarities = np.where(np.isnan(given), -np.inf, given)  # of a run that diverged
+        return np.array([ranked(grades[rows], similarities[rows]) for rows in members(groups)])
 
     return mean_metric(name, scores, note, grouped=True)
 

@@ -1,8 +1,13 @@
-"""Ranking against torchmetrics, query by query, and where the two differ."""
+"""Ranking against torchmetrics, query by query, where the two differ, and ties."""
+
+from itertools import permutations
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import ndcg_score
 from torchmetrics.functional.retrieval import (
     retrieval_normalized_dcg,
     retrieval_recall,
@@ -44,11 +49,7 @@ def test_torchmetrics_finds_no_document_of_a_negative_similarity() -> None:
             assert oracle(torch.tensor(scores), torch.tensor(grades)) == 0
 
 
-def test_ndcg_of_torchmetrics_averages_ties_and_recall_is_float32() -> None:
-    grades, groups = np.array([1, 0]), np.array(["q", "q"])
-    theirs = ORACLES["ndcg_at_10"](torch.zeros(2), torch.tensor(grades))
-    assert float(theirs) == pytest.approx((1 + 1 / np.log2(3)) / 2)
-    assert METRICS["ndcg_at_10"](grades, np.zeros(2), groups) == 1
+def test_recall_of_torchmetrics_is_float32() -> None:
     grades, scores = np.array([1, 0, 0, 0, 0, 1, 1]), np.arange(7.0, 0, -1)
     theirs = ORACLES["recall_at_5"](torch.tensor(scores), torch.tensor(grades))
     assert abs(float(theirs) - 1 / 3) > 1e-9
@@ -63,10 +64,48 @@ def test_a_query_without_relevant_documents_scores_nothing() -> None:
         assert found == pytest.approx(0.5)
 
 
-def test_of_equal_scores_the_first_comes_first() -> None:
-    groups = np.array(["a"] * 3, dtype=object)
-    grades, scores = np.array([0.0, 1.0, 0.0]), np.zeros(3)
-    assert METRICS["mrr"](grades, scores, groups) == pytest.approx(1 / 2)
+documents = st.lists(
+    st.tuples(st.integers(0, 2), st.sampled_from([-1.0, 0.0, 0.5])), min_size=1, max_size=6
+)
+"""Grade and similarity of each document of a query; most similarities are equal to others."""
+
+
+@pytest.mark.parametrize("name", ORACLES)
+@given(query=documents)
+def test_a_score_is_its_mean_over_all_orders_of_ties(
+    name: str, query: list[tuple[int, float]]
+) -> None:
+    grades, scores = np.array(query, dtype=float).T
+    group = np.repeat("q", len(query))
+
+    def of_order(order: tuple[int, ...]) -> float:
+        """With similarities that differ, and documents of equal ones in this order."""
+        place = np.argsort(order)
+        return METRICS[name](grades, np.argsort(np.lexsort((place, -scores))) * -1.0, group)
+
+    orders = [of_order(order) for order in permutations(range(len(query)))]
+    assert METRICS[name](grades, scores, group) == pytest.approx(np.mean(orders), abs=1e-12)
+
+
+@given(query=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), min_size=2, max_size=40))
+def test_ndcg_with_ties_is_that_of_scikit_learn(query: list[tuple[int, int]]) -> None:
+    grades, scores = np.array(query, dtype=float).T
+    found = METRICS["ndcg_at_10"](grades, scores, np.repeat("q", len(query)))
+    assert found == pytest.approx(ndcg_score([grades], [scores], k=10), abs=1e-12)
+
+
+def test_a_network_that_scores_all_alike_gets_what_chance_gives() -> None:
+    """Wherever the relevant document stands in the data: 1/4 (1 + 1/2 + 1/3 + 1/4)."""
+    for place in range(4):
+        grades = np.eye(4)[place]
+        found = METRICS["mrr"](grades, np.zeros(4), np.repeat("q", 4))
+        assert found == pytest.approx(25 / 48)
+
+
+def test_documents_without_a_similarity_come_last() -> None:
+    groups, grades = np.repeat("q", 3), np.array([1.0, 0.0, 0.0])
+    found = METRICS["mrr"](grades, np.array([np.nan, -5.0, np.nan]), groups)
+    assert found == pytest.approx((1 / 2 + 1 / 3) / 2)
 
 
 def test_groups_are_needed() -> None:
