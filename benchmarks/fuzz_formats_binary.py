@@ -9,6 +9,7 @@ form.
 """
 
 import argparse
+import copy
 import gzip
 import json
 import random
@@ -80,7 +81,7 @@ def mutated_json(rng: random.Random, content: bytes) -> bytes:
         elif kind == 1:
             holder[key], holder[other] = holder[other], holder[key]
         else:
-            holder[key] = rng.choice(ODD)
+            holder[key] = copy.deepcopy(rng.choice(ODD))  # a later change is of this input alone
     return json.dumps(tree).encode()
 
 

@@ -33,6 +33,13 @@ def test_files_without_a_mutation_are_read(
     assert fuzz.outcome(name, 0, folder) == "read"
 
 
+def test_an_input_does_not_depend_on_those_before() -> None:
+    odd = repr(fuzz.ODD)
+    for seed in range(2_000):
+        fuzz.mutated_json(random.Random(seed), b'{"a": {}, "b": [[3], {"c": 1}]}')
+    assert repr(fuzz.ODD) == odd
+
+
 def test_inputs_follow_from_their_seed() -> None:
     content = b'{"a": 1, "b": {"c": [2, 3]}}'
     for mutation in (fuzz.mutated_bytes, fuzz.mutated_json):
