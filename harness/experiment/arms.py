@@ -15,6 +15,7 @@ from harness.experiment.recipe_defaults import (
     resolve_pretrain,
 )
 from harness.finetuning.adaptation import ADAPTATIONS
+from harness.finetuning.search.pretrain_search import PretrainSearch
 from harness.finetuning.search.space import (
     ADAPTATION,
     branch_of,
@@ -42,6 +43,8 @@ class Arm:
     evaluate: Evaluate
     sweep: Sweep = NO_SEARCH
     """The search of its fine-tuning settings; without trials if nothing is trained."""
+    pretrain_search: PretrainSearch | None = None
+    """The search of pretraining settings, which has no effect on arms without pretraining."""
 
     def searched(self, field: str) -> str:
         """What the search tries of a field of `evaluate.finetune`: `16 or 32`; empty if it is not
@@ -124,6 +127,7 @@ def resolve_arm(
         pretrain=pretrain,
         evaluate=evaluate,
         sweep=_sweep(experiment, pretrain, evaluate),
+        pretrain_search=experiment.sweep.pretrain,
     )
 
 

@@ -77,8 +77,7 @@ class PlanBuilder:
         if arm.pretrain.model.checkpoint:
             return self._add_import(arm)
         tokenizer, tokens = self._add_data(arm.pretrain)
-        search = self.experiment.sweep.pretrain
-        chosen = {}
+        search, chosen = arm.pretrain_search, {}
         if search and is_searched(arm.pretrain):
             before = self._before(arm.pretrain, arm.name, TUNING_SEED, tokenizer, tokens)
             key = add_pretrain_search(self.graph, search, arm.pretrain, arm.name, before)

@@ -7,6 +7,7 @@ from typing import Any
 from harness.core.config import ConfigModel
 from harness.experiment.arms import Arm
 from harness.experiment.recipe_defaults import POSITIONS
+from harness.finetuning.search.space import tried_text
 from harness.pretraining.recipes.small_sizes import IMPLIED as BY_SIZE
 
 Differences = Mapping[str, Mapping[str, Any]]
@@ -33,10 +34,13 @@ def differing_fields(arms: Sequence[Arm]) -> dict[str, dict[str, Any]]:
 
 
 def _pretrain_fields(arm: Arm) -> dict[str, Any]:
-    """Dotted path to value of all fields of a run; of a checkpoint, those that identify it."""
+    """Dotted path to value of all fields of a run, or what a search tries of them; of a checkpoint,
+    those that identify it."""
     fields = dict(flat_fields("pretrain", arm.pretrain))
     if not arm.pretrain.model.checkpoint:
-        return fields
+        space = arm.pretrain_search.space if arm.pretrain_search else {}
+        tried = {f"pretrain.{name}": tried_text(found) for name, found in space.items()}
+        return fields | {path: f"searched ({text})" for path, text in tried.items()}
     return {p: value for p, value in fields.items() if p.startswith(_FIELDS_OF_A_CHECKPOINT)}
 
 

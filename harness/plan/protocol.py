@@ -141,7 +141,8 @@ def protocol_text(
     parts = {name: evaluate.get(name) for name in ("adaptation", "protocol", "finetune")}
     if own_length:
         parts["protocol"] = {**(parts["protocol"] or {}), OWN_LENGTH: own_length}
-    searched = sweep if sweep.get("trials") else None
+    of_tasks = {name: value for name, value in sweep.items() if name != "pretrain"}
+    searched = of_tasks if sweep.get("trials") else None
     return json.dumps(without_nulls({**parts, "sweep": searched}), sort_keys=True)
 
 

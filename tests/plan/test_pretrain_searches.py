@@ -8,6 +8,8 @@ import pandas as pd
 import pytest
 
 from harness.analysis.frames.pretrain_trials import pretrain_trials_frame
+from harness.exchange.checkpoints.card_data import recorded_run
+from harness.exchange.checkpoints.selection import of_experiment
 from harness.experiment.declaration import from_data
 from harness.experiment.source import DeclarationError
 from harness.finetuning.search.pretrain_search import TUNING_SEED
@@ -155,6 +157,19 @@ def test_the_report_has_the_chosen_settings(study: Study) -> None:
     assert len(trials.rows) == 2
     assert not [*untuned_pretraining(study.results)]
     assert not [*edges_of_pretraining(study.results)]  # two choices have no inner one
+
+
+def test_plans_and_model_cards_do_not_show_the_declared_setting(study: Study) -> None:
+    assert study.plan.differences.keys() == {"pretrain.budget.steps"}
+    rates = EXPERIMENT["pretrain"] | {"optimizer": {"learning_rate": 0.5}}
+    grid = {"pretrain.recipe": ["roberta", "gpt2"]}  # whose recipes differ in the learning rate
+    searched = plan(pretrain=rates, grid=grid).differences
+    assert searched and "pretrain.optimizer.learning_rate" not in searched
+    model = of_experiment(study.results, "steps=40", 1)
+    assert model.card.run.optimizer.learning_rate == 1e-2
+    key = study.plan.pretrain_keys["steps=40", 1]
+    record = study.results.finished[key]
+    assert recorded_run(record, study.results.store).optimizer.learning_rate == 1e-2
 
 
 def test_a_diverged_trial_is_not_chosen(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The data of a model card, and the training history of its network in the store."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,6 +10,8 @@ from pydantic import TypeAdapter
 from harness.data.corpora.sources import Corpus, MicroworldCorpus, TaskCorpus, sources_of
 from harness.execution.provenance import provenance
 from harness.experiment.recipe_defaults import resolve_pretrain
+from harness.finetuning.search.pretrain_search import BEST, with_settings
+from harness.plan.plan import CHOSEN
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.store.store import StageResult, Store
 from harness.tasks.task import Task
@@ -139,4 +142,23 @@ def recorded_run(record: StageResult, store: Store) -> Pretrain:
         )
     tokens = store.find(spec["parents"]["tokens"])
     text = {"corpus": store.spec(tokens)["corpus"]} if tokens else {}
-    return Pretrain.model_validate({**spec["pretrain"], **text})
+    return with_chosen_settings(
+        Pretrain.model_validate({**spec["pretrain"], **text}), record, store
+    )
+
+
+def with_chosen_settings(run: Pretrain, record: StageResult, store: Store) -> Pretrain:
+    """The settings of a pretraining stage with those that a search chose for it, if any.
+
+    Raises:
+        ValueError: the search is no longer in the store.
+    """
+    search = store.spec(record)["parents"].get(CHOSEN)
+    if not search:
+        return run
+    if (found := store.find(search)) is None:
+        raise ValueError(
+            f"the pretraining settings were chosen by {search}, which is no longer in the store: "
+            "run the experiment again"
+        )
+    return with_settings(run, json.loads((store.files(found) / BEST).read_text()))

@@ -19,6 +19,7 @@ from harness.exchange.checkpoints.card_data import (
     MainScore,
     history,
     recorded_run,
+    with_chosen_settings,
 )
 from harness.exchange.checkpoints.eval_results import write_eval_results
 from harness.exchange.checkpoints.model_card import write_card
@@ -176,7 +177,7 @@ def _selected(
     first, steps = history(record, store)
     card = Card(
         name=name,
-        run=run or recorded_run(first, store),
+        run=with_chosen_settings(run, first, store) if run else recorded_run(first, store),
         recipe=run.recipe if run else None,
         seed=int(spec.get("seed", 0)) if seed is None else seed,
         key=record.key,

@@ -32,7 +32,7 @@ from harness.execution.stages.planned_data import (
 from harness.execution.stages.task_runner import HOLDOUT_SEED, read_examples
 from harness.execution.utilisation import known_peak
 from harness.finetuning.search import optuna_search, pretrain_search
-from harness.finetuning.search.pretrain_search import PretrainSearch, PretrainTrial
+from harness.finetuning.search.pretrain_search import BEST, PretrainSearch, PretrainTrial
 from harness.plan.learned_vocabularies import VOCAB_SIZE
 from harness.plan.plan import CHOSEN
 from harness.plan.search_stages import trial_role
@@ -48,8 +48,6 @@ from harness.tasks.task import Task
 
 MAX_SHARE = 0.99
 """Largest share of a text that is reported before its end."""
-BEST = "best.json"
-"""File with the settings that a search selected."""
 STREAMS = "streams"
 """Folder of unfinished token streams."""
 TIMED_SECONDS = 1.0

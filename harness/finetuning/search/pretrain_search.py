@@ -23,6 +23,8 @@ SEARCHED = (
 )
 """Fields of `pretrain` that may be searched: those after which held-out losses still measure the
 same, as text, tokens, objective, network and budget are left alone."""
+BEST = "best.json"
+"""File with the chosen settings, in the folder of the stage that selects them."""
 TUNING_SEED = 1_000_000
 """Seed of all trials, beyond all seeds of reported runs: trials differ in their settings alone."""
 

@@ -102,7 +102,8 @@ def _protocol(side: Side) -> dict[str, Any]:
     stages = side.results.plan.stages
     if any(stages[run.key].spec.get("own_length") for run in _runs(side)):
         fields["evaluate.protocol.max_sequence_length"] = "the model's own"
-    fields |= dict(flat_fields("sweep", sweep)) if sweep else {"sweep.trials": 0}
+    of_search = sweep.model_copy(update={"pretrain": None}) if sweep else None
+    fields |= dict(flat_fields("sweep", of_search)) if of_search else {"sweep.trials": 0}
     return fields
 
 
