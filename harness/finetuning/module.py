@@ -13,6 +13,7 @@ from harness.finetuning.methods.layerwise import begin_epoch, learning_rate_fact
 from harness.finetuning.multitask import MultitaskModel
 from harness.finetuning.protocol import Finetune
 from harness.finetuning.task_model import TaskModel
+from harness.finetuning.used_embeddings import UsedEmbeddings
 from harness.pretraining.optimization import configure
 from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.schedule import Schedule
@@ -31,9 +32,16 @@ class FinetuningModule(pl.LightningModule):
     al. 2018, equation 5)."""
 
     def __init__(
-        self, model: TaskModel, loss: Loss, finetune: Finetune, num_steps: int, seed: int
+        self,
+        model: TaskModel,
+        loss: Loss,
+        finetune: Finetune,
+        num_steps: int,
+        seed: int,
+        used: UsedEmbeddings | None = None,
     ) -> None:
         super().__init__()
+        self.used = used
         self.model, self.loss, self.finetune = model, loss, finetune
         self.num_steps, self.seed = num_steps, seed
         self.losses: list[Tensor] = []
@@ -79,14 +87,19 @@ class FinetuningModule(pl.LightningModule):
         )
         decay = self.finetune.layer_decay
         factors = learning_rate_factors(self.model, decay) if decay else {}
-        return configure(self.model, settings, schedule, self.num_steps, factors)
+        found = configure(self.model, settings, schedule, self.num_steps, factors)
+        if self.used:
+            found["optimizer"].register_step_pre_hook(self.used.count_decay)
+        return found
 
 
 class EpochCallback(pl.Callback):
     """Reports progress after each update, logs the loss, and after each epoch of the examples calls
     `on_epoch` and logs its scores."""
 
-    def __init__(self, progress: Callable[[int, int], None], on_epoch: OnEpoch | None) -> None:
+    def __init__(
+        self, progress: Callable[[int, int], None], on_epoch: OnEpoch | None = None
+    ) -> None:
         self.progress, self.on_epoch = progress, on_epoch
         self.rate = 0.0
         """Learning rate of the current update, without layer decay."""
