@@ -5,13 +5,13 @@ on the same network, examples and batch size, each in a new process, in turn.
         [--repeats 5]
 
 The examples are random words, as many as sentences of CoLA and pairs of RTE have: both are close to
-log-normal; their means and deviations were measured on the train splits, in words. One epoch, one
-thread.
+log-normal; their means and deviations were measured on the train splits, in words. Words are as
+frequent as in text (see FREQUENCY). One epoch, one thread.
 
 - trainer: `Trainer` with `DataCollatorWithPadding`, as in transformers' run_glue.py, which pads
   all texts to their maximum unless it is told otherwise; here each batch to its longest text.
-- bare: a for loop over the harness's batches with its network, loss and optimiser. What the
-  harness takes beyond it is overhead.
+- bare: a for loop over the harness's batches with its network, loss, optimiser and trained rows of
+  the token embeddings. What the harness takes beyond it is overhead.
 - harness: `harness.finetuning.run.finetune`.
 
 The first WARMUP updates are not timed.
@@ -42,6 +42,7 @@ from harness.finetuning.multitask import MultitaskBatches, MultitaskModel, TaskD
 from harness.finetuning.protocol import Finetune, Protocol
 from harness.finetuning.run import finetune, prepared_model
 from harness.finetuning.task_chain import Multitask
+from harness.finetuning.used_embeddings import use_rows
 from harness.models import MODELS, SIZES
 from harness.models.blueprints import Tokens
 from harness.models.build import build
@@ -50,6 +51,10 @@ from harness.tasks.examples import Examples
 
 LENGTHS = {"cola": (1.94, 0.445), "rte": (3.80, 0.553)}
 """Task to the mean and deviation of the logarithm of an example's number of words."""
+FREQUENCY = (2.7, 1.1)
+"""Offset and exponent of the frequency of a word by its rank, 1 / (rank + offset)^exponent (Zipf's
+law in the form of Mandelbrot 1953). 1,000 examples then have 2,480 (CoLA) and 9,145 (RTE) different
+words; 1,000 of the train splits have 1,197 and 9,426."""
 MAX_LENGTH = 128
 WARMUP = 5
 Ends = list[float]
@@ -82,10 +87,11 @@ def random_examples(task: str, number: int, vocab_size: int) -> Examples:
     """Random words with random labels."""
     rng = np.random.default_rng(0)
     lengths = np.rint(rng.lognormal(*LENGTHS[task], number)).astype(int).clip(2, MAX_LENGTH - 3)
-    words = [
-        [f"w{word}" for word in rng.integers(len(SPECIAL), vocab_size, length)]
-        for length in lengths
-    ]
+    offset, exponent = FREQUENCY
+    frequencies = (np.arange(vocab_size - len(SPECIAL)) + offset) ** -exponent
+    drawn = rng.choice(len(frequencies), lengths.sum(), p=frequencies / frequencies.sum())
+    ends = np.cumsum(lengths)[:-1]
+    words = [[f"w{word + len(SPECIAL)}" for word in one] for one in np.split(drawn, ends)]
     pair = task == "rte"
     cuts = [len(one) * 5 // 6 if pair else len(one) for one in words]
     texts = [
@@ -139,9 +145,9 @@ def run_bare(work: Workload) -> Ends:
     head, mixing, ends = work.head, Multitask(), list[float]()
     batches = MultitaskBatches([work.data], work.settings, mixing, 0)
     part = prepared_model(work.folder / "model", head, ADAPTATIONS["full"], 0, work.settings)
-    model = MultitaskModel([part], mixing)
+    model, used = MultitaskModel([part], mixing), use_rows([part], [work.data])
     loss_of = partial(multitask_loss, [head], model.log_variances)
-    chosen = FinetuningModule(model, loss_of, work.settings, batches.num_steps, 0)
+    chosen = FinetuningModule(model, loss_of, work.settings, batches.num_steps, 0, used)
     configured = chosen.configure_optimizers()
     optimizer, scheduler = configured["optimizer"], configured["lr_scheduler"]["scheduler"]
     model.train()

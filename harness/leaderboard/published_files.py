@@ -92,6 +92,6 @@ def _check_number(path: Path, row: int, name: str, text: str, least: float, most
     if not least <= number <= most or not math.isfinite(number):
         above = f" to {most:g}" if math.isfinite(most) else " or more"
         raise ValueError(
-            f"{path}: row {row} must have a number of {least:g}{above} as its {name}, but has "
-            f"{text!a:.80}"
+            f"{path}: row {row} must have a number of {least:g}{above} as its {name:.80}, but "
+            f"has {text!a:.80}"
         )

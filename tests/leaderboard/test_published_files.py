@@ -42,6 +42,7 @@ def test_a_table_of_scores(tmp_path: Path) -> None:
         (HEAD + "BERT,a,test,f1,84,\n" * 2, "row 2 gives a value again: BERT, a, test, f1"),
         (HEAD + "B\x1b[31m,a,test,f1,84,\n", r"visible text in system, but has 'B\\x1b\[31m'"),
         ("system,da\tta,task,split,metric,value\nB,x,a,test,f1,84\n", r"column 2 must .*'da\\tta'"),
+        (HEAD + f"B,a,test,{'f' * 999},x,\n", r"as its f{80}, but has 'x'$"),
         (HEAD + "ELMo, base,sst2,test,f1,84,1\n", "must be a CSV file in UTF-8, but: Length of"),
         (HEAD + '"B,a,test,f1,84,\n', "must be a CSV file in UTF-8, but: "),
     ],
