@@ -126,7 +126,7 @@ def delete_artifact(scene: Scene) -> bool:
     """The files of a finished stage are gone."""
     if (folder := _artifact(scene)) is None:
         return False
-    shutil.rmtree(folder)
+    shutil.rmtree(folder, ignore_errors=True)  # the run may be doing so itself
     return True
 
 
@@ -276,11 +276,13 @@ def kill(process: int) -> None:
 def _artifact(scene: Scene) -> Path | None:
     """The folder of a finished stage, which is counted as damaged; null if there is none."""
     finished = sorted(scene.finished().values(), key=lambda one: one.key)
-    if not finished:
+    folders = {one.key: resolve(one.artifact_uri) for one in finished}
+    there = [key for key, folder in folders.items() if folder.is_dir()]  # not deleted before
+    if not there:
         return None
-    one = scene.rng.choice(finished)
-    scene.damaged.add(one.key)
-    return resolve(one.artifact_uri)
+    key = scene.rng.choice(there)
+    scene.damaged.add(key)
+    return folders[key]
 
 
 def _damage(scene: Scene, *folders: Path) -> bool:
@@ -291,10 +293,16 @@ def _damage(scene: Scene, *folders: Path) -> bool:
     """
     found = (file for folder in folders for file in (folder, *folder.rglob("*")))
     files = sorted(file for file in found if file.is_file())
-    if files:
-        file = scene.rng.choice(files)
-        file.write_bytes(scene.rng.randbytes(max(1, file.stat().st_size)))
-    return bool(files)
+    if not files:
+        return False
+    file = scene.rng.choice(files)
+    try:
+        size = max(1, file.stat().st_size)
+        with file.open("r+b") as content:
+            content.write(scene.rng.randbytes(size))
+    except FileNotFoundError:  # the run has removed it meanwhile
+        return False
+    return True
 
 
 def _restored_later(scene: Scene, data: Path) -> None:

@@ -1,0 +1,41 @@
+"""Signal and noise: by hand, against simulation, and where they are unknown."""
+
+import numpy as np
+import pytest
+from scipy.stats import f_oneway, studentized_range
+
+from harness.analysis.statistics.signal import expected_range, signal_and_noise
+
+
+def test_by_hand() -> None:
+    found = signal_and_noise([np.array([50.0, 54.0]), np.array([60.0, 60.0]), np.array([np.nan])])
+    assert found
+    assert found.signal == 60 - 52
+    assert found.noise == pytest.approx(2.0)  # (2^2 + 2^2 + 0 + 0) / (1 + 1) = 4
+    assert found.ratio == pytest.approx(4.0)
+    assert found.without == pytest.approx(2.0 / 2**0.5 * 2 / np.pi**0.5)  # E|difference| of two
+    assert found.p == pytest.approx(f_oneway([50.0, 54.0], [60.0, 60.0]).pvalue)
+
+
+@pytest.mark.parametrize("number", [2, 3, 8])
+def test_the_expected_range_is_that_of_the_studentized_range(number: int) -> None:
+    theirs = studentized_range(number, 1e6).expect(lambda x: x, lb=0, ub=20)
+    assert expected_range(number) == pytest.approx(theirs, rel=1e-4)
+
+
+def test_arms_without_a_difference_show_the_expected_signal() -> None:
+    rng = np.random.default_rng(0)
+    found = [signal_and_noise([*rng.normal(50, 3, (4, 5))]) for _ in range(2_000)]
+    signals, without, ps = np.array([(s.signal, s.without, s.p) for s in found if s]).T
+    assert signals.mean() == pytest.approx(without.mean(), rel=0.03)
+    assert (ps < 0.05).mean() == pytest.approx(0.05, abs=0.015)
+
+
+def test_unknown() -> None:
+    one, two = np.array([1.0]), np.array([1.0, 2.0])
+    assert signal_and_noise([two]) is None
+    assert signal_and_noise([one, one]) is None
+    assert signal_and_noise([one, np.array([])]) is None
+    assert signal_and_noise([one, two]) is not None
+    equal = signal_and_noise([np.array([1.0, 1.0]), np.array([2.0, 2.0])])
+    assert equal and equal.noise == 0 and equal.ratio == np.inf and np.isnan(equal.p)
