@@ -13,7 +13,7 @@ from harness.experiment.experiment import Experiment
 from harness.experiment.recipe_defaults import ROLES
 from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.compatibility import unsupported_reason
-from harness.finetuning.search.pretrain_search import TUNING_SEED, is_searched
+from harness.finetuning.search.pretrain_search import TUNING_SEED, is_searched, trial_run
 from harness.finetuning.search.space import branches_of
 from harness.models.checkpoints import files
 from harness.plan.continued_stages import adapted_model
@@ -79,9 +79,10 @@ class PlanBuilder:
         tokenizer, tokens = self._add_data(arm.pretrain)
         search, chosen = arm.pretrain_search, {}
         if search and is_searched(arm.pretrain):
-            before = self._before(arm.pretrain, arm.name, TUNING_SEED, tokenizer, tokens)
-            key = add_pretrain_search(self.graph, search, arm.pretrain, arm.name, before)
-            chosen[CHOSEN] = key
+            short = trial_run(arm.pretrain, search.budget_fraction)
+            before = self._before(short, arm.name, TUNING_SEED, tokenizer, tokens)
+            spec, flops = self._run_spec(short, TUNING_SEED), self._flops(short)
+            chosen[CHOSEN] = add_pretrain_search(self.graph, search, arm.name, spec, before, flops)
         for seed in self.experiment.seeds.pretrain:
             key = self._add_pretrain(arm.pretrain, arm.name, seed, tokenizer, tokens, chosen)
             self.graph.pretrain_keys[arm.name, seed] = key
@@ -140,12 +141,18 @@ class PlanBuilder:
     ) -> str:
         """Adds a run after those it builds on, and after the search of its settings if any."""
         parents = {**self._before(run, label, seed, tokenizer, tokens), **chosen}
-        content = self.graph.pretrain_spec(run, seed)
+        spec, flops = self._run_spec(run, seed), self._flops(run)
+        return self.graph.stage("pretrain", f"{label}, seed {seed}", spec, parents, flops)
+
+    def _run_spec(self, run: Pretrain, seed: int) -> dict[str, Any]:
+        spec = self.graph.pretrain_spec(run, seed)
         if run.model.vectors:
             with Path(run.model.vectors).open("rb") as file:
-                content["vectors"] = hashlib.file_digest(file, "sha256").hexdigest()
-        flops = expected_flops(self.graph.pretraining_cost(run), run.budget)
-        return self.graph.stage("pretrain", f"{label}, seed {seed}", content, parents, flops)
+                spec["vectors"] = hashlib.file_digest(file, "sha256").hexdigest()
+        return spec
+
+    def _flops(self, run: Pretrain) -> float:
+        return expected_flops(self.graph.pretraining_cost(run), run.budget)
 
     def _add_task(self, arm: Arm, task: Task, tokenizer: str) -> None:
         evaluate, seeds = arm.evaluate, self.experiment.seeds
@@ -174,7 +181,7 @@ class PlanBuilder:
         fractions = () if budget.is_zero else arm.pretrain.checkpoint_fractions
         finetune_seeds = seeds.finetune if varies else seeds.finetune[:1]
         runs = list(itertools.product(finetune_seeds, (*fractions, 1.0)))
-        specs = {run: _run_spec(base, *run) for run in runs}  # shared by the pretraining seeds
+        specs = {run: _finetune_spec(base, *run) for run in runs}  # shared by the pretraining seeds
         for pretrain_seed, (seed, fraction) in itertools.product(self._seeds(arm), runs):
             parents = self._parents(arm, task, pretrain_seed, tokenizer)
             parents |= TaskChain(self.graph, arm, parents, seed, fraction).before(task)
@@ -209,7 +216,7 @@ class PlanBuilder:
         self.probe_runs.append(ProbeRun(arm.name, probe, seed, key))
 
 
-def _run_spec(base: Mapping[str, Any], seed: int, pretrain_fraction: float) -> dict[str, Any]:
+def _finetune_spec(base: Mapping[str, Any], seed: int, pretrain_fraction: float) -> dict[str, Any]:
     """The spec of a fine-tuning run; the fraction is included if it is less than 1."""
     part = {"pretrain_fraction": pretrain_fraction} if pretrain_fraction < 1 else {}
     return {**base, "seed": seed, **part}

@@ -9,11 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.experiment.arms import Arm
-from harness.finetuning.search.pretrain_search import TUNING_SEED, PretrainSearch, trial_run
-from harness.plan.costs import expected_flops
+from harness.finetuning.search.pretrain_search import PretrainSearch
 from harness.plan.graph import StageGraph
 from harness.plan.keys import stage_key
-from harness.pretraining.recipes.pretrain import Pretrain
 from harness.tasks.task import Task
 
 
@@ -53,22 +51,21 @@ def add_search(
 def add_pretrain_search(
     graph: StageGraph,
     search: PretrainSearch,
-    run: Pretrain,
     label: str,
+    base: Mapping[str, Any],
     parents: Mapping[str, str],
+    flops: float,
 ) -> str:
     """Adds the search for settings of a pretraining run.
 
     Args:
-        run: of an arm.
+        base: spec of the run of a trial, before its settings.
         parents: role to key of the stages that a trial builds on.
+        flops: estimate for one trial.
 
     Returns:
         Key of the stage that selects the settings.
     """
-    short = trial_run(run, search.budget_fraction)
-    flops = expected_flops(graph.pretraining_cost(short), short.budget)
-    base = graph.pretrain_spec(short, TUNING_SEED)
     declared = search.model_dump()
     of_trial = {**declared, "trials": None}  # a longer search keeps the trials
     trials = {}

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 
-from harness.execution.stages import finetune, pretrain, search
+from harness.execution.stages import finetune, pretrain, pretrain_search, search
 from harness.execution.stages.context import Metrics, StageContext
 
 STAGES: dict[str, Callable[[StageContext], Metrics]] = {
     "tokenizer": pretrain.train_tokenizer,
     "tokenize": pretrain.tokenize,
-    "pretrain_trial": pretrain.pretrain_trial,
-    "tune_pretraining": pretrain.tune_pretraining,
+    "pretrain_trial": pretrain_search.pretrain_trial,
+    "tune_pretraining": pretrain_search.tune_pretraining,
     "pretrain": pretrain.pretrain,
     "continue_pretraining": pretrain.continue_pretraining,
     "held_out_loss": pretrain.held_out_loss,

@@ -1,15 +1,10 @@
 """Stages from corpus to pretrained model, and its evaluation without fine-tuning."""
 
 import json
-import math
-import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, replace
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from shutil import rmtree
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -22,7 +17,7 @@ from harness.data.corpora.size import expected_bytes
 from harness.data.corpora.sources import Corpus, TaskCorpus, text_of_tokenizer
 from harness.data.digests import DataChangedError
 from harness.data.tokenizers import Tokenizer, pretrained, training
-from harness.execution.stages.context import Metrics, StageContext, write_json
+from harness.execution.stages.context import Metrics, StageContext
 from harness.execution.stages.planned_data import (
     planned_checkpoint,
     planned_items,
@@ -31,11 +26,9 @@ from harness.execution.stages.planned_data import (
 )
 from harness.execution.stages.task_runner import HOLDOUT_SEED, read_examples
 from harness.execution.utilisation import known_peak
-from harness.finetuning.search import optuna_search, pretrain_search
-from harness.finetuning.search.pretrain_search import BEST, PretrainSearch, PretrainTrial
+from harness.finetuning.search.pretrain_search import BEST, with_settings
 from harness.plan.learned_vocabularies import VOCAB_SIZE
 from harness.plan.plan import CHOSEN
-from harness.plan.search_stages import trial_role
 from harness.pretraining import checkpoint_import, run
 from harness.pretraining.distributed import num_ranks, uses_gpus
 from harness.pretraining.held_out_loss import held_out
@@ -156,48 +149,21 @@ def pretrain(context: StageContext) -> Metrics:
             checkpoint_import.check_tokens(backbone, context.inputs["tokenizer"])
             backbone.save(context.out / "model")
         return {}
-    spec = Pretrain.model_validate(context.spec["pretrain"])
+    chosen = {}
     if CHOSEN in context.inputs:
-        best = json.loads((context.inputs[CHOSEN] / BEST).read_text())
-        spec = pretrain_search.with_settings(spec, best)
-    if planned := context.spec.get("vectors"):
-        spec = with_planned_vectors(spec, planned, context.state)
-    return _pretrain(context, spec)
+        chosen = json.loads((context.inputs[CHOSEN] / BEST).read_text())
+    return train_network(context, with_settings(declared_run(context), chosen))
 
 
-def pretrain_trial(context: StageContext) -> Metrics:
-    """Trains a network with searched settings; writes trial.json, without the network."""
-    number = context.spec["trial"]
-    search = PretrainSearch.model_validate({**context.spec["search"], "trials": number + 2})
-    point = optuna_search.point(search, number)
+def declared_run(context: StageContext) -> Pretrain:
+    """The settings of a stage, with the word vectors as they were when it was planned."""
     spec = Pretrain.model_validate(context.spec["pretrain"])
-    begin = time.perf_counter()
-    with TemporaryDirectory(dir=context.state) as folder:
-        try:
-            run = replace(context, out=Path(folder))
-            figures = _pretrain(run, pretrain_search.with_settings(spec, point))
-            loss = figures["validation_loss"]
-        except FloatingPointError:
-            figures, loss = {}, None
-    loss = loss if loss is not None and math.isfinite(loss) else None
-    found = PretrainTrial(number, loss, time.perf_counter() - begin, point)
-    write_json(context.out / "trial.json", asdict(found))
-    return {**figures, "validation_loss": loss}
+    planned = context.spec.get("vectors")
+    return with_planned_vectors(spec, planned, context.state) if planned else spec
 
 
-def tune_pretraining(context: StageContext) -> Metrics:
-    """Selects the trial with the lowest held-out loss; writes best.json and trials.json."""
-    search = PretrainSearch.model_validate(context.spec["search"])
-    files = (context.inputs[trial_role(number)] / "trial.json" for number in range(search.size))
-    trials = [PretrainTrial(**json.loads(file.read_text())) for file in files]
-    best = pretrain_search.best(trials)
-    write_json(context.out / BEST, dict(best.params))
-    write_json(context.out / "trials.json", [asdict(one) for one in trials])
-    diverged = sum(one.loss is None for one in trials)
-    return {"best": best.loss, "trials": len(trials), "diverged_trials": diverged}
-
-
-def _pretrain(context: StageContext, spec: Pretrain) -> Metrics:
+def train_network(context: StageContext, spec: Pretrain) -> Metrics:
+    """Trains a network with the data, seed and folders of a stage."""
     figures = run.pretrain(
         spec,
         tokens=context.inputs["tokens"],
@@ -230,7 +196,7 @@ def continue_pretraining(context: StageContext) -> Metrics:
     """Trains a pretrained model on other text."""
     spec = Pretrain.model_validate(context.spec["pretrain"])
     text = token_stream.TokenStream.open(context.inputs["tokens"] / "train")
-    return _pretrain(context, _with_full_batches(spec, text.num_tokens))
+    return train_network(context, _with_full_batches(spec, text.num_tokens))
 
 
 def _with_full_batches(spec: Pretrain, num_tokens: int) -> Pretrain:

@@ -99,6 +99,8 @@ def with_settings(run: Pretrain, point: Mapping[str, Choice]) -> Pretrain:
     Raises:
         ValueError: the run cannot have them.
     """
+    if not point:
+        return run
     fields = run.model_dump()
     for path, value in point.items():
         fields = set_path(fields, path, value)
