@@ -65,7 +65,7 @@ def test_a_query_without_relevant_documents_scores_nothing() -> None:
 
 
 documents = st.lists(
-    st.tuples(st.integers(0, 2), st.sampled_from([-1.0, 0.0, 0.5])), min_size=1, max_size=6
+    st.tuples(st.integers(0, 2), st.sampled_from([-1.0, 0.0, 0.5])), min_size=1, max_size=5
 )
 """Grade and similarity of each document of a query; most similarities are equal to others."""
 
