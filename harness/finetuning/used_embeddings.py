@@ -20,6 +20,7 @@ from torch.optim import Optimizer
 from harness.finetuning.multitask import TaskData
 from harness.finetuning.task_model import TaskModel
 
+SPECIAL = ("pad", "bos", "eos", "cls", "sep", "decoder_start")
 MOST = 0.5
 """Share of the rows up to which the others are left out."""
 
@@ -92,8 +93,14 @@ def use_rows(models: Sequence[TaskModel], tasks: Sequence[TaskData]) -> UsedEmbe
     if not is_trained or any(model.names_tokens for model in models):
         return None
     data = [part for task in tasks for part in (task.train, task.train.swapped) if part]
-    paddings = [task.head.pad_token_id for task in tasks]
-    rows = np.unique(np.concatenate([paddings, *(one.input_ids.values for one in data)]))
+    special = [*(task.head.pad_token_id for task in tasks), *_special(network)]
+    rows = np.unique(np.concatenate([special, *(one.input_ids.values for one in data)]))
     if len(rows) > MOST * len(tables[0].weight):
         return None
     return UsedEmbeddings(tables, rows.astype(np.int64))
+
+
+def _special(network: Any) -> list[int]:
+    """Tokens that a network puts into its inputs itself, such as the first one of a decoder."""
+    named = (getattr(network.config, f"{name}_token_id", None) for name in SPECIAL)
+    return [token for token in named if isinstance(token, int) and token >= 0]
