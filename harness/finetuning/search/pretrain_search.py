@@ -3,12 +3,13 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import combinations, product
 from typing import Any, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from harness.core.config import ConfigModel, as_tuples, set_path, unknown_name
-from harness.finetuning.search.space import Choice, Range, Simple, ends, num_points
+from harness.finetuning.search.space import MAX_POINTS, Choice, Range, Simple, ends, num_points
 from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.schedule import Schedule
@@ -87,6 +88,11 @@ class PretrainSearch(ConfigModel):
                 f"the sampler grid needs a list of choices for {ranges[0]}, but a range is given; "
                 "list its values, or take the sampler random"
             )
+        if self.sampler == "grid" and num_points(self.space) > MAX_POINTS:
+            raise ValueError(
+                f"the sampler grid takes a space of at most {MAX_POINTS:,} points, but this has "
+                f"{num_points(self.space):,}; take the sampler random"
+            )
         return self
 
 
@@ -129,14 +135,18 @@ def is_searched(run: Pretrain) -> bool:
 
 
 def problems(search: PretrainSearch, run: Pretrain) -> Iterator[tuple[str, str]]:
-    """(field, why) for each searched field of which a run cannot have a choice or bound."""
-    if is_searched(run):
-        for name, found in search.space.items():
-            try:
-                for value in ends(found):
-                    with_settings(run, {name: value})
-            except ValueError as error:
-                yield name, str(error)
+    """(field, why) for each searched field of which a run cannot have a choice or bound, or not
+    with one of another field of the schedule."""
+    if not is_searched(run):
+        return
+    tried = {name: ends(found) for name, found in search.space.items()}
+    of_schedule = [name for name in tried if name.startswith("schedule.")]
+    for names in (*((name,) for name in tried), *combinations(of_schedule, 2)):
+        try:
+            for values in product(*(tried[name] for name in names)):
+                with_settings(run, dict(zip(names, values, strict=True)))
+        except ValueError as error:
+            yield names[-1], str(error)
 
 
 @dataclass(frozen=True)

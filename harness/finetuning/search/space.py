@@ -15,6 +15,8 @@ ADAPTATION = "adaptation"
 """The hyperparameter whose choices have spaces of their own."""
 ADAPTATION_PREFIX = f"{ADAPTATION}."
 """Prefix of the fields of an adaptation in a space."""
+MAX_POINTS = 100_000
+"""Largest grid, whose points are listed and shuffled."""
 
 
 class Range(ConfigModel):

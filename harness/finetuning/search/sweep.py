@@ -11,6 +11,7 @@ from harness.finetuning.search.pretrain_search import PretrainSearch
 from harness.finetuning.search.space import (
     ADAPTATION,
     ADAPTATION_PREFIX,
+    MAX_POINTS,
     Dimension,
     Range,
     branches_of,
@@ -25,9 +26,6 @@ TPE_STARTUP = 10
 """Random trials before `tpe` starts: optuna's default."""
 PRUNER_STARTUP = 5
 """Trials that the median pruner leaves alone: optuna's default."""
-
-MAX_POINTS = 100_000
-"""Largest grid, whose points are listed and shuffled."""
 
 SPACES: dict[str, Mapping[str, Dimension]] = {
     # Devlin et al. 2019, appendix A.3

@@ -49,6 +49,16 @@ def search(**fields: Any) -> PretrainSearch:
         ({"trials": 1}, "greater than or equal to 2"),
         ({"sampler": "grid"}, "grid needs a list of choices for optimizer.learning_rate"),
         ({"sampler": "tpe"}, "random"),
+        (
+            {
+                "sampler": "grid",
+                "space": {
+                    f"optimizer.{name}": [k / 1000 for k in range(1, 500)]
+                    for name in ("beta1", "beta2")
+                },
+            },
+            "a space of at most 100,000 points, but this has 249,001; take the sampler random",
+        ),
         ({"budget_fraction": 0}, "greater than 0"),
     ],
 )
@@ -102,6 +112,9 @@ def test_a_setting_that_a_run_cannot_have() -> None:
     ((name, why),) = problems(wrong, run())
     assert name == "model.dropout" and "1.5 cannot be tried" in why
     assert not [*problems(wrong, run(budget={"tokens": 0}))]
+    joint = {"schedule.decay": ["wsd", "linear"], "schedule.decay_fraction": [0.1, 0.2]}
+    ((name, why),) = problems(search(space=joint), run(schedule={"decay": "wsd"}))
+    assert name == "schedule.decay_fraction" and "decay linear, schedule.decay_fraction 0.1" in why
 
 
 @pytest.mark.parametrize(
