@@ -203,7 +203,8 @@ def page(figures: dict[str, Any]) -> str:
     setting = (
         f"BERT {chosen['size']}, vocabulary {chosen['vocab_size']:,}, batches of "
         f"{chosen['batch_size']}, median of {chosen['repeats']} runs over {chosen['examples']:,} "
-        f"examples with lengths as in the tasks; {on['processor']}, 1 thread. Examples per second; "
+        f"examples with lengths as in the tasks and words as frequent as in text; "
+        f"{on['processor']}, 1 thread. Examples per second; "
         "ratios paired within repeats."
     )
     columns = [*SYSTEMS, "harness_over_trainer", "harness_over_bare"]
