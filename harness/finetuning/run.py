@@ -1,6 +1,6 @@
 """Fine-tuning runs: one loop, for a single task and for several on one network."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,7 @@ from harness.finetuning.multitask import MultitaskBatches, MultitaskModel, TaskD
 from harness.finetuning.protocol import Finetune
 from harness.finetuning.task_chain import Multitask
 from harness.finetuning.task_model import TaskModel
-from harness.finetuning.used_embeddings import UsedEmbeddings, use_rows
+from harness.finetuning.used_embeddings import use_rows, with_all_rows
 from harness.models.backbone import Backbone
 from harness.models.build import load
 from harness.pretraining.trainer import choose_attention, make_trainer, seed_torch
@@ -109,25 +109,22 @@ def finetune(
     # Callbacks read all weights, and the auxiliary loss predicts all tokens.
     whole = callbacks or settings.auxiliary_lm_weight or trainer.strategy.root_device.type != "cpu"
     used = None if whole else use_rows([first, *others], tasks)
-    hook.on_epoch = _with_all_rows(on_epoch, used) if on_epoch and used else on_epoch
+    hook.on_epoch = with_all_rows(on_epoch, used) if on_epoch and used else on_epoch
     module = FinetuningModule(model, loss, settings, batches.num_steps, seed, used)
     module.train()  # loading leaves the backbone in evaluation mode, without dropout
     trainer.fit(module, DataLoader(batches, batch_size=None))
     if used:
         used.restore()
+    return Finetuned(model, *_ends(module, batches), batches.shares.tolist(), costs)
+
+
+def _ends(module: FinetuningModule, batches: MultitaskBatches) -> tuple[list[int], list[float]]:
+    """Updates of each task, and its mean loss over the last ones (`Finetuned.losses`)."""
     losses = torch.stack(module.losses)
-    of_each = [losses[torch.from_numpy(batches.indices == i)] for i in range(len(tasks))]
-    last = [part.num_steps // settings.epochs for part in batches.parts]
+    of_each = [losses[torch.from_numpy(batches.indices == i)] for i in range(len(batches.parts))]
+    last = [part.num_steps // module.finetune.epochs for part in batches.parts]
     ends = [float(own[-n:].mean()) for own, n in zip(of_each, last, strict=True)]
-    return Finetuned(model, [len(own) for own in of_each], ends, batches.shares.tolist(), costs)
-
-
-def _with_all_rows(on_epoch: OnEpoch, used: UsedEmbeddings) -> OnEpoch:
-    def scored(model: MultitaskModel, epoch: int) -> Mapping[str, float]:
-        with used.whole():
-            return on_epoch(model, epoch)
-
-    return scored
+    return [len(own) for own in of_each], ends
 
 
 def _costs(model: TaskModel, task: TaskData, settings: Finetune) -> Costs:

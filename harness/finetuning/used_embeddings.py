@@ -6,7 +6,7 @@ the optimiser and the norm of the gradients would read at each update. Results a
 rounding (`tests/finetuning/test_used_embeddings.py`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -98,6 +98,18 @@ def use_rows(models: Sequence[TaskModel], tasks: Sequence[TaskData]) -> UsedEmbe
     if len(rows) > MOST * len(tables[0].weight):
         return None
     return UsedEmbeddings(tables, rows.astype(np.int64))
+
+
+def with_all_rows(
+    on_epoch: Callable[[Any, int], Mapping[str, float]], used: UsedEmbeddings
+) -> Callable[[Any, int], Mapping[str, float]]:
+    """A callback of (model, epoch) that is called while the model has all rows."""
+
+    def called(model: Any, epoch: int) -> Mapping[str, float]:
+        with used.whole():
+            return on_epoch(model, epoch)
+
+    return called
 
 
 def _special(network: Any) -> list[int]:

@@ -107,6 +107,18 @@ def test_searches_that_do_not_fit_the_arms(fields: dict[str, Any], message: str)
         from_data(declared(), ["pretrain.optimizer.learning_rate=1e-3"])
 
 
+def test_a_searched_setting_is_refused_beside_intermediate_tasks_too() -> None:
+    evaluate = {**EXPERIMENT["evaluate"], "intermediate_tasks": ["micro-rte"]}
+    with pytest.raises(DeclarationError, match=r"optimizer\.learning_rate has no effect"):
+        from_data(declared(evaluate=evaluate), ["pretrain.optimizer.learning_rate=1e-3"])
+
+
+def test_trials_count_for_the_size_of_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.experiment.checks.size.MAX_RUNS", 7)
+    with pytest.raises(DeclarationError, match=r"at most 7 .* has 8: .* 2 of pretraining"):
+        from_data(declared())  # 2 arms with 2 runs and 2 trials
+
+
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     return Study.declare(declared(), store=tmp_path_factory.mktemp("runs")).run(executor="serial")

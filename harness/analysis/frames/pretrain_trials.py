@@ -5,7 +5,7 @@ import json
 import pandas as pd
 
 from harness.analysis.results import Results
-from harness.finetuning.search.pretrain_search import PretrainTrial, best
+from harness.finetuning.search.pretrain_search import TRIALS, PretrainTrial, best
 
 PRETRAIN_TRIAL_COLUMNS = ["arm", "trial", "loss", "seconds", "chosen"]
 
@@ -20,7 +20,7 @@ def pretrain_trials_frame(results: Results) -> pd.DataFrame:
     rows = []
     for arm, key in results.plan.pretrain_searches.items():
         if key in results.finished:
-            found = json.loads((results.files(key) / "trials.json").read_text())
+            found = json.loads((results.files(key) / TRIALS).read_text())
             trials = [PretrainTrial(**one) for one in found]
             chosen = best(trials).number
             rows += [

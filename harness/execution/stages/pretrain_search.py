@@ -12,6 +12,7 @@ from harness.execution.stages.pretrain import declared_run, train_network
 from harness.finetuning.search import optuna_search
 from harness.finetuning.search.pretrain_search import (
     BEST,
+    TRIALS,
     PretrainSearch,
     PretrainTrial,
     best,
@@ -20,7 +21,7 @@ from harness.finetuning.search.pretrain_search import (
 from harness.plan.search_stages import trial_role
 from harness.pretraining.distributed import rank
 
-TRIAL, TRIALS = "trial.json", "trials.json"
+TRIAL = "trial.json"
 
 
 def pretrain_trial(context: StageContext) -> Metrics:

@@ -45,13 +45,13 @@ def changed_problems(experiment: Experiment, changed: Iterable[Keys]) -> Problem
     Args:
         changed: keys that these have set.
     """
-    if experiment.evaluate.intermediate_tasks:  # trained without a search
-        return
+    # Intermediate tasks are trained without a search.
+    parts = ("pretrain",) if experiment.evaluate.intermediate_tasks else ("evaluate", "pretrain")
     found: Keys | None = None
     for keys in changed:
         path = ".".join(map(str, keys))
         is_within = found and keys[: len(found)] == found
-        if is_within or keys[0] not in ("evaluate", "pretrain"):
+        if is_within or keys[0] not in parts:
             continue
         if name := searched_name(experiment, path):
             found = keys

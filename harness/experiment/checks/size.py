@@ -14,20 +14,23 @@ def run_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
     """More runs than a plan may have."""
     runs = sum(_num_runs(experiment, arm) for arm in arms)
     if runs > MAX_RUNS:
-        seeds = experiment.seeds
+        seeds, search = experiment.seeds, experiment.sweep.pretrain
+        before = f", {search.size:,} of pretraining" if search else ""
         yield (
             ("seeds",),
             f"a plan must have at most {MAX_RUNS:,} fine-tuning runs and trials, but has {runs:,}: "
             f"{len(arms):,} arms, {len(experiment.evaluate.chosen):,} tasks, "
             f"{len(seeds.pretrain):,} x {len(seeds.finetune):,} seeds, "
-            f"{experiment.sweep.trials:,} trials",
+            f"{experiment.sweep.trials:,} trials{before}",
         )
 
 
 def _num_runs(experiment: Experiment, arm: Arm) -> int:
-    """Runs of an arm on all tasks."""
+    """Runs of an arm on all tasks, and its trials."""
     seeds, is_trained = experiment.seeds, arm.pretrain.model.facts.kind != "baseline"
     models = 1 if arm.has_one_run else len(seeds.pretrain)
     models *= len(arm.pretrain.checkpoint_fractions) + 1
     trials = 0 if arm.sweep.sampler == "tpe" else arm.sweep.size
-    return len(arm.evaluate.chosen) * (models * (len(seeds.finetune) if is_trained else 1) + trials)
+    before = arm.pretrain_search.size if arm.pretrain_search else 0
+    models *= len(seeds.finetune) if is_trained else 1
+    return before + len(arm.evaluate.chosen) * (models + trials)

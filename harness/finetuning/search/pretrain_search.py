@@ -9,7 +9,15 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from harness.core.config import ConfigModel, as_tuples, set_path, unknown_name
-from harness.finetuning.search.space import MAX_POINTS, Choice, Range, Simple, ends, num_points
+from harness.finetuning.search.space import (
+    Choice,
+    Range,
+    Simple,
+    check_grid,
+    ends,
+    num_points,
+    ranges_of,
+)
 from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.schedule import Schedule
@@ -24,8 +32,8 @@ SEARCHED = (
 )
 """Fields of `pretrain` that may be searched: those after which held-out losses still measure the
 same, as text, tokens, objective, network and budget are left alone."""
-BEST = "best.json"
-"""File with the chosen settings, in the folder of the stage that selects them."""
+BEST, TRIALS = "best.json", "trials.json"
+"""Files of the chosen settings and of all trials, in the folder of the stage that selects."""
 TUNING_SEED = 1_000_000
 """Seed of all trials, beyond all seeds of reported runs: trials differ in their settings alone."""
 
@@ -51,7 +59,7 @@ class PretrainSearch(ConfigModel):
 
     @property
     def label(self) -> str:
-        """The search as text: `6 random trials of a quarter of the budget`."""
+        """The search as text: `6 random trials of 25 % of the budget`."""
         part = f" of {100 * self.budget_fraction:g} % of the budget"
         return f"{self.size} {self.sampler} trials{part if self.budget_fraction < 1 else ''}"
 
@@ -79,20 +87,11 @@ class PretrainSearch(ConfigModel):
 
     @model_validator(mode="after")
     def _suited_sampler(self) -> "PretrainSearch":
-        ranges = [name for name, found in self.space.items() if isinstance(found, Range)]
-        if "sampler" not in self.model_fields_set:
-            if not ranges and num_points(self.space) <= self.trials:
-                self.__dict__["sampler"] = "grid"
-        elif self.sampler == "grid" and ranges:
-            raise ValueError(
-                f"the sampler grid needs a list of choices for {ranges[0]}, but a range is given; "
-                "list its values, or take the sampler random"
-            )
-        if self.sampler == "grid" and num_points(self.space) > MAX_POINTS:
-            raise ValueError(
-                f"the sampler grid takes a space of at most {MAX_POINTS:,} points, but this has "
-                f"{num_points(self.space):,}; take the sampler random"
-            )
+        if "sampler" in self.model_fields_set:
+            if self.sampler == "grid":
+                check_grid(self.space, "random")
+        elif not ranges_of(self.space) and num_points(self.space) <= self.trials:
+            self.__dict__["sampler"] = "grid"
         return self
 
 

@@ -125,6 +125,32 @@ def points(space: Space) -> list[dict[str, Choice]]:
     ]
 
 
+def ranges_of(space: Space) -> list[str]:
+    """The hyperparameters that have a range."""
+    return [name for name, found in parameters(space).items() if isinstance(found, Range)]
+
+
+def check_grid(space: Space, others: str) -> None:
+    """Checks that a space can be searched point by point.
+
+    Args:
+        others: the samplers that take other spaces.
+
+    Raises:
+        ValueError: it has a range, or too many points.
+    """
+    if ranges := ranges_of(space):
+        raise ValueError(
+            f"the sampler grid needs a list of choices for {ranges[0]}, but a range is given; "
+            f"list its values, or take the sampler {others}"
+        )
+    if num_points(space) > MAX_POINTS:
+        raise ValueError(
+            f"the sampler grid takes a space of at most {MAX_POINTS:,} points, but this has "
+            f"{num_points(space):,}; take the sampler {others}"
+        )
+
+
 def num_points(space: Space) -> int:
     """The number of `points`, which are not listed."""
     branches = [_num_choices(own(space, name)) for name in branches_of(space)]

@@ -11,15 +11,15 @@ from harness.finetuning.search.pretrain_search import PretrainSearch
 from harness.finetuning.search.space import (
     ADAPTATION,
     ADAPTATION_PREFIX,
-    MAX_POINTS,
     Dimension,
     Range,
     branches_of,
     check_branches,
+    check_grid,
     check_tried,
     ends,
     num_points,
-    parameters,
+    ranges_of,
 )
 
 TPE_STARTUP = 10
@@ -48,10 +48,6 @@ SPACES: dict[str, Mapping[str, Dimension]] = {
 }
 """Name to space. A grid with more points than trials is tried in a shuffled order that depends on
 the space alone."""
-
-
-def _ranges(space: Mapping[str, Dimension]) -> list[str]:
-    return [name for name, found in parameters(space).items() if isinstance(found, Range)]
 
 
 class Sweep(ConfigModel):
@@ -125,7 +121,7 @@ class Sweep(ConfigModel):
     @model_validator(mode="after")
     def _suited_sampler(self) -> "Sweep":
         if "sampler" not in self.model_fields_set and self.trials and not self.pruner:
-            if not _ranges(self.space) and num_points(self.space) <= self.trials:
+            if not ranges_of(self.space) and num_points(self.space) <= self.trials:
                 self.__dict__["sampler"] = "grid"
             elif self.trials <= TPE_STARTUP:
                 self.__dict__["sampler"] = "random"
@@ -133,17 +129,8 @@ class Sweep(ConfigModel):
 
     @model_validator(mode="after")
     def _sampler_supports(self) -> "Sweep":
-        ranges = _ranges(self.space)
-        if self.sampler == "grid" and ranges:
-            raise ValueError(
-                f"the sampler grid needs a list of choices for {ranges[0]}, but a range is given; "
-                "list its values, or take the sampler random or tpe"
-            )
-        if self.sampler == "grid" and num_points(self.space) > MAX_POINTS:
-            raise ValueError(
-                f"the sampler grid takes a space of at most {MAX_POINTS:,} points, but this has "
-                f"{num_points(self.space):,}; take the sampler random or tpe"
-            )
+        if self.sampler == "grid":
+            check_grid(self.space, "random or tpe")
         if self.pruner and self.sampler != "tpe":
             raise ValueError(
                 f"the pruner {self.pruner} needs the sampler tpe, whose trials know of those "
