@@ -17,6 +17,7 @@ def findings(
     """Writes the board of findings: each claim of the literature, whether the reports confirm it,
     by how much, and where. Computes nothing."""
     from harness.core.files import write_atomically
+    from harness.leaderboard.published_relations import published_relations
     from harness.report.findings.board import counts, read_evidence
     from harness.report.findings.board import findings as found_in
     from harness.report.findings.page import board
@@ -25,7 +26,7 @@ def findings(
         options.require(reports.is_dir(), f"there is no folder {reports}; name that of the reports")
         evidence = read_evidence(reports)
         options.require(bool(evidence), f"no report below {reports} has a verdicts.csv")
-        found = found_in(evidence)
+        found = found_in(evidence, published_relations())
         write_atomically(out, board(found, reports, out))
         numbers = ", ".join(f"{number} {word}" for word, number in counts(found).items() if number)
         options.out.print(f"{out}: {numbers}", markup=False)

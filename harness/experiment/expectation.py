@@ -4,6 +4,7 @@ import re
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, Any, Literal
 
@@ -13,9 +14,37 @@ from harness.core.config import ConfigModel, as_tuples
 from harness.core.names import shortened
 
 AVERAGE = "average"
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """An outcome of which less is better."""
+
+    label: str
+    """Its name in the output."""
+    unit: str
+    is_counted: bool = False
+    """Whether it is the same in every run, and so judged without an interval."""
+
+
 Loss = Literal["loss", "bits_per_byte"]
-LOSSES: Mapping[str, str] = {"loss": "held-out loss", "bits_per_byte": "held-out bits per byte"}
-"""Outcomes of which less is better, and their names in the output."""
+LOSSES: tuple[Loss, ...] = ("loss", "bits_per_byte")
+"""Quantities that only networks with the same targets have in common."""
+QUANTITIES: Mapping[str, Quantity] = {
+    "loss": Quantity("held-out loss", "nats per predicted token"),
+    "bits_per_byte": Quantity("held-out bits per byte", "bits per byte"),
+    "flops": Quantity("FLOPs of pretraining", "FLOPs", is_counted=True),
+    "parameters": Quantity("parameters", "parameters", is_counted=True),
+    "trained_parameters": Quantity("trained parameters", "parameters", is_counted=True),
+    "stored_bytes": Quantity("bytes stored per task", "bytes", is_counted=True),
+    "pretraining_seconds": Quantity("seconds of pretraining", "seconds"),
+    "finetuning_seconds": Quantity("seconds of fine-tuning", "seconds"),
+    "peak_memory_bytes": Quantity("peak memory of fine-tuning", "bytes"),
+    "finetuning_spread": Quantity("standard deviation between fine-tuning seeds", "points"),
+    "weight_change": Quantity("relative change of the weights", "of their norm"),
+    "forgetting": Quantity("average forgetting", "points"),
+}
+"""Outcomes of which less is better. Their values: `harness.analysis.frames.quantities`."""
 MAX_TEXT = 2_000
 """Characters of an expectation."""
 NUMBER = r"[0-9]+(?:\.[0-9]*)?(?:e-?[0-9]+)?"
@@ -27,12 +56,12 @@ class _Expectation(ConfigModel):
 
     outcome: str = AVERAGE
     """`average`, a column of the suite, a probe or one of its categories (`blimp/wh_island`), or
-    one of LOSSES."""
+    one of QUANTITIES."""
 
     @property
     def sign(self) -> str:
         """Between the better and the worse."""
-        return "<" if self.outcome in LOSSES else ">"
+        return "<" if self.outcome in QUANTITIES else ">"
 
     @property
     @abstractmethod
@@ -51,8 +80,8 @@ class _Expectation(ConfigModel):
 
     @property
     def weights(self) -> dict[str, float]:
-        """Arm to its weight in the sum, which is expected above zero, of LOSSES below zero, or of
-        an `Equality` near zero."""
+        """Arm to its weight in the sum, which is expected above zero, of QUANTITIES below zero, or
+        of an `Equality` near zero."""
         found = dict.fromkeys(self.arms, 0.0)
         for arm, weight in self.terms:
             found[arm] += weight
@@ -65,13 +94,13 @@ class _Expectation(ConfigModel):
         return [arm for arm, weight in self.weights.items() if not weight and named[arm] > 1]
 
     def __str__(self) -> str:
-        if self.outcome in LOSSES:
-            return f"{self.text} in {LOSSES[self.outcome]}"
+        if self.outcome in QUANTITIES:
+            return f"{self.text} in {QUANTITIES[self.outcome].label}"
         return self.text if self.outcome == AVERAGE else f"{self.text} on {self.outcome}"
 
 
 class Comparison(_Expectation):
-    """Arm `better` has a higher score than arm `worse`, or a lower loss."""
+    """Arm `better` has a higher score than arm `worse`, or less of a quantity."""
 
     better: str
     worse: str
@@ -88,7 +117,7 @@ class Comparison(_Expectation):
 
 
 class Equality(_Expectation):
-    """Two arms differ by less than a margin, in points x 100 or in the unit of the loss."""
+    """Two arms differ by less than a margin, in points or in the unit of the quantity."""
 
     first: str
     second: str
@@ -106,7 +135,7 @@ class Equality(_Expectation):
 
 
 class Interaction(_Expectation):
-    """One difference between two arms is larger than another; of losses, smaller."""
+    """One difference between two arms is larger than another; of quantities, smaller."""
 
     better: tuple[str, str]
     worse: tuple[str, str]
@@ -124,8 +153,8 @@ class Interaction(_Expectation):
 
 
 class Trend(_Expectation):
-    """The scores of three or more arms fall along their list, or the losses rise: the linear trend,
-    with even steps between the arms."""
+    """The scores of three or more arms fall along their list, or quantities rise: the linear
+    trend, with even steps between the arms."""
 
     ordered: tuple[str, ...] = Field(min_length=3)
     """From best to worst."""
@@ -179,7 +208,7 @@ def _parsed(value: Any) -> Any:
         raise ValueError(f"an expectation must have at most {MAX_TEXT:,} characters")
     if match := _EQUAL.fullmatch(text.strip()):
         return {"outcome": outcome, **match.groupdict(), "margin": float(match["margin"])}
-    sign = "<" if outcome in LOSSES else ">"
+    sign = "<" if outcome in QUANTITIES else ">"
     sides = tuple(side.strip() for side in text.split(sign))
     if len(sides) < 2 or not all(sides):
         raise ValueError(_wrong_form(outcome, sign, text))

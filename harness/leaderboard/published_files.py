@@ -17,6 +17,7 @@ FILES = {
     ),
     "columns": ("table", "column", "unit", "meaning"),
     "exceptions": ("table", "system", "task", "why"),
+    "claims": ("claim", "table", "first", "second", "tasks", "within"),
 }
 """File beside the tables to its columns."""
 LOSSES = ("masked_lm_loss",)

@@ -6,9 +6,10 @@ from harness.analysis.comparison.differences import AVERAGE, enough_seeds
 from harness.analysis.comparison.resampling import REPLICATES
 from harness.analysis.statistics.bootstrap import Difference
 from harness.core.csv_text import csv_text
+from harness.experiment.expectation import QUANTITIES
 from harness.leaderboard.cells import MISSING
 from harness.leaderboard.text_tables import TextTable
-from harness.report.verdict import UNITS, Claim, Pair
+from harness.report.verdict import POINTS, Claim, Pair
 
 FEW_ROWS = 15
 """Up to this number, all differences are shown; above it, those of the averages."""
@@ -35,6 +36,8 @@ MANY_NOTE = (
     "because it covers all pairs."
 )
 ELSEWHERE = " Pairs without a difference in the average appear only in the table of all columns."
+LARGE, HUGE = 100, 1e9
+"""From these on, amounts have no decimals, and are written with a power of ten."""
 ROUNDING = 1e-9
 """Differences below it are rounding errors."""
 HEAD = ["difference", "95 % interval", "p", "adjusted p"]
@@ -130,22 +133,32 @@ def nats(value: float) -> str:
     return f"{value:+.3f}".replace("-", "−")
 
 
+def amount(value: float, unit: str) -> str:
+    """A difference with its sign, in as many digits as its unit needs."""
+    if unit == POINTS:
+        return points(value)
+    if abs(value) < LARGE:
+        return nats(value)
+    shown = f"{value:+,.0f}" if abs(value) < HUGE else f"{value:+.2e}"
+    return shown.replace("-", "−")
+
+
 def claimed_figure(claim: Claim) -> str:
     """The difference in the outcome with its unit; empty if it is unknown."""
     if not claim.found:
         return ""
-    shown = nats if claim.outcome in UNITS else points
-    return f"{shown(claim.found.estimate)} {claim.unit}"
+    return f"{amount(claim.found.estimate, claim.unit)} {claim.unit}"
 
 
 def claimed_interval(claim: Claim) -> str:
-    """`95 % interval`, p, and p after Holm's correction; empty if they are unknown."""
+    """`95 % interval`, p, and p after Holm's correction; empty if they are unknown or the
+    difference is exact."""
     found = claim.found
-    if not found:
+    if not found or claim.is_counted:
         return ""
     shown = interval(found)
-    if claim.outcome in UNITS:
-        shown = f"{nats(found.low)} to {nats(found.high)}"
+    if claim.outcome in QUANTITIES:
+        shown = f"{amount(found.low, claim.unit)} to {amount(found.high, claim.unit)}"
         shown = shown if enough_seeds(found) else "unknown"
     p_value = f"p {p_cell(found.p_value)}"
     if claim.adjusted is not None and claim.adjusted != found.p_value:

@@ -1,4 +1,4 @@
-"""The differences that an experiment expects: in the average, a column, a probe or a loss."""
+"""The differences that an experiment expects: in the average, a column, a probe or a quantity."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -16,12 +16,18 @@ from harness.analysis.comparison.differences import (
 )
 from harness.analysis.comparison.probes import probe_runs
 from harness.analysis.comparison.seed_scores import compared_by_seeds
-from harness.analysis.frames.runs import pretrain_runs_frame
+from harness.analysis.frames.quantities import quantity_values
 from harness.analysis.frames.scores import probe_items_frame
 from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Difference, Runs
 from harness.analysis.statistics.multiple_testing import holm
-from harness.experiment.expectation import LOSSES, Comparison, Expectation, Trend
+from harness.experiment.expectation import (
+    LOSSES,
+    QUANTITIES,
+    Comparison,
+    Expectation,
+    Trend,
+)
 from harness.report.manipulation_checks import void_reasons
 from harness.report.sections.transfer import comparable
 from harness.report.verdict import Claim
@@ -35,7 +41,12 @@ def claims(results: Results, compared: Comparer) -> list[Claim]:
         compared: compares arms in the columns and the average (`harness.leaderboard.build`).
     """
     known = [one for one in results.experiment.expectations if set(one.arms) <= set(results.arms)]
-    return list(_adjusted([_claim(results, compared, one, len(known)) for one in known]))
+    number = sum(not _is_counted(one) for one in known)
+    return list(_adjusted([_claim(results, compared, one, max(1, number)) for one in known]))
+
+
+def _is_counted(one: Expectation) -> bool:
+    return one.outcome in QUANTITIES and QUANTITIES[one.outcome].is_counted
 
 
 def _claim(results: Results, compared: Comparer, one: Expectation, number: int) -> Claim:
@@ -58,9 +69,18 @@ def _reversed_steps(results: Results, outcome: Outcome | None, one: Trend) -> li
     for better, worse in one.steps:
         step = Comparison(better=worse, worse=better, outcome=one.outcome)
         gap = _difference(results, outcome, step)
-        if gap and enough_seeds(gap) and (gap.high < 0 if one.outcome in LOSSES else gap.low > 0):
+        if gap and _is_decided(one, gap) and _lies_beyond(one, gap):
             found.append(step.text)
     return found
+
+
+def _is_decided(one: Expectation, gap: Difference) -> bool:
+    return _is_counted(one) or enough_seeds(gap)
+
+
+def _lies_beyond(one: Expectation, gap: Difference) -> bool:
+    """Whether the interval lies on the side of the better arm."""
+    return gap.high < 0 if one.outcome in QUANTITIES else gap.low > 0
 
 
 def named_pairs(results: Results) -> list[tuple[str, str]]:
@@ -78,17 +98,20 @@ def is_pair(expectation: Expectation) -> TypeGuard[Comparison]:
 
 
 def _adjusted(found: Sequence[Claim]) -> Iterator[Claim]:
-    """The claims with p by Holm among those with enough seeds."""
-    judged = [one.found.p_value for one in found if one.found and enough_seeds(one.found)]
-    adjusted = iter(holm(judged))
+    """The claims with p by Holm among those with enough seeds; of what is counted, there is no
+    p."""
+    adjusted = iter(holm([one.found.p_value for one in found if one.found and _is_tested(one)]))
     for one in found:
-        known = one.found and enough_seeds(one.found)
-        yield replace(one, adjusted=float(next(adjusted))) if known else one
+        yield replace(one, adjusted=float(next(adjusted))) if _is_tested(one) else one
+
+
+def _is_tested(one: Claim) -> bool:
+    return one.found is not None and enough_seeds(one.found) and not one.is_counted
 
 
 def _outcome(results: Results, compared: Comparer, one: Expectation) -> Outcome | None:
-    """What an expectation is about; null if it is a loss."""
-    if one.outcome in LOSSES:
+    """What an expectation is about; null if it is a quantity."""
+    if one.outcome in QUANTITIES:
         return None
     if one.outcome in compared.outcomes:
         return compared.outcomes[one.outcome]
@@ -101,25 +124,31 @@ def _difference(results: Results, outcome: Outcome | None, one: Expectation) -> 
     """The weighted sum over arms that an expectation is about; null if an arm has no value."""
     margin = getattr(one, "margin", None)
     if outcome is None:
-        return _of_losses(results, one, margin)
+        return _of_quantity(results, one, margin)
     return outcome.contrast(one.weights, margin)
 
 
-def _of_losses(results: Results, one: Expectation, margin: float | None) -> Difference | None:
-    """Null if the losses of the arms cannot be compared."""
-    runs = results.get(pretrain_runs_frame)
-    losses = runs.dropna(subset=one.outcome).groupby("arm")[one.outcome]
-    groups = comparable(results, by_byte=one.outcome == "bits_per_byte")
-    group = next((group for group in groups if set(one.arms) <= set(group)), ())
-    values = {str(arm): own.to_numpy(float) for arm, own in losses if arm in group}
+def _of_quantity(results: Results, one: Expectation, margin: float | None) -> Difference | None:
+    """Null if an arm has no value, or the losses of the arms cannot be compared."""
+    values = quantity_values(results, one.outcome)
+    if one.outcome in LOSSES:
+        groups = comparable(results, by_byte=one.outcome == "bits_per_byte")
+        group = next((group for group in groups if set(one.arms) <= set(group)), ())
+        values = {arm: own for arm, own in values.items() if arm in group}
     if not set(one.arms) <= values.keys():
         return None
+    if _is_counted(one):
+        return _exact(sum(weight * float(values[arm][0]) for arm, weight in one.weights.items()))
     weights = _of_runs(one.weights, values)
     return compared_by_seeds(values, LEVEL)(weights, margin) if len(weights) > 1 else None
 
 
+def _exact(difference: float) -> Difference:
+    return Difference(difference, difference, difference, p_value=float(difference == 0))
+
+
 def _of_runs(weights: Mapping[str, float], values: Mapping[str, np.ndarray]) -> dict[str, float]:
-    """The weights with one arm for all that have the same runs, and equal losses."""
+    """The weights with one arm for all that have the same runs, and equal values."""
     merged: dict[str, float] = {}
     for arm, weight in weights.items():
         same = [name for name in merged if np.array_equal(values[name], values[arm])]

@@ -7,11 +7,11 @@ from typing import Literal
 from harness.analysis.comparison.differences import AVERAGE, LEVEL, Differences, enough_seeds
 from harness.analysis.statistics.bootstrap import Difference
 from harness.analysis.statistics.variance import MAX_SEEDS, Components, seeds_needed
-from harness.experiment.expectation import LOSSES, Equality, Expectation, Trend
+from harness.experiment.expectation import LOSSES, QUANTITIES, Equality, Expectation, Trend
 from harness.report.two_groups import reason, unseen
 
-UNITS = {"loss": "nats per predicted token", "bits_per_byte": "bits per byte"}
-"""Units of the outcomes of which less is better."""
+POINTS = "points"
+"""Unit of differences of scores x 100."""
 Word = Literal["confirmed", "refuted", "inconclusive", "void"]
 
 
@@ -59,7 +59,7 @@ class Claim:
 
     @property
     def outcome(self) -> str:
-        """The average, a column, a probe, or one of LOSSES."""
+        """The average, a column, a probe, or one of QUANTITIES."""
         return self.expectation.outcome
 
     @property
@@ -70,7 +70,12 @@ class Claim:
     @property
     def unit(self) -> str:
         """The unit of the difference."""
-        return UNITS.get(self.outcome, "points")
+        return QUANTITIES[self.outcome].unit if self.outcome in QUANTITIES else POINTS
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the difference is exact, without an interval."""
+        return self.outcome in QUANTITIES and QUANTITIES[self.outcome].is_counted
 
 
 @dataclass(frozen=True)
@@ -96,6 +101,8 @@ def judge(claim: Claim) -> Verdict:
     if found is None:
         every = "pair" if len(claim.expectation.arms) == 2 else "expectation"
         return Verdict(claim, "inconclusive", f"not every arm of the {every} has {_lacking(claim)}")
+    if claim.is_counted:
+        return Verdict(claim, *_counted(claim, found))
     if not enough_seeds(found):
         return Verdict(claim, "inconclusive", _one_run(claim.single_runs))
     if claim.void:
@@ -117,7 +124,7 @@ def _decided(claim: Claim, found: Difference, significant: bool) -> tuple[Word, 
         holms = "the interval excludes zero, but p is not below 0.05 after Holm's correction"
         return "inconclusive", f"{holms}{_needed(claim, found)}"
     side = "above" if found.low > 0 else "below"
-    expected = "below" if claim.outcome in LOSSES else "above"
+    expected = "below" if claim.outcome in QUANTITIES else "above"
     what = "the interval of the linear trend" if claim.is_trend else "the interval"
     if side != expected:
         return "refuted", f"{what} lies {side} zero"
@@ -125,6 +132,15 @@ def _decided(claim: Claim, found: Difference, significant: bool) -> tuple[Word, 
         steps = " and ".join(claim.reversed_steps)
         return "inconclusive", f"{what} lies {side} zero, but {steps} significantly"
     return "confirmed", f"{what} lies {side} zero"
+
+
+def _counted(claim: Claim, found: Difference) -> tuple[Word, str]:
+    """The word and its reason for a difference that is the same in every run."""
+    if isinstance(claim.expectation, Equality):
+        holds = abs(found.estimate) < claim.expectation.margin
+    else:
+        holds = found.estimate < 0 and not claim.reversed_steps
+    return "confirmed" if holds else "refuted", "the same in every run, so without an interval"
 
 
 def _needed(claim: Claim, found: Difference) -> str:
@@ -155,7 +171,9 @@ def _within(margin: float, unit: str, found: Difference, significant: bool) -> t
 def _lacking(claim: Claim) -> str:
     """The value that an arm does not have."""
     if claim.outcome in LOSSES:
-        return f"comparable {LOSSES[claim.outcome]}"
+        return f"comparable {QUANTITIES[claim.outcome].label}"
+    if claim.outcome in QUANTITIES:
+        return f"a value of {QUANTITIES[claim.outcome].label} yet"
     return "an average yet" if claim.outcome == AVERAGE else f"a score on {claim.outcome} yet"
 
 

@@ -24,5 +24,7 @@ def _row(experiment: Experiment, verdict: Verdict) -> list[str]:
     if found := claim.found:
         adjusted = "" if claim.adjusted is None else f"{claim.adjusted:.4f}"
         numbers = [f"{value:.4f}" for value in (found.low, found.high, found.p_value)]
+        if claim.is_counted:
+            numbers[2] = ""  # an exact difference is no test
         figures = [f"{found.estimate:.4f}", claim.unit, *numbers, adjusted, str(found.num_seeds)]
     return [ids, str(claim.expectation), verdict.word, *figures, verdict.reason]

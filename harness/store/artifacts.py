@@ -23,11 +23,32 @@ def local_folder(artifact: Artifact) -> Path:
     Raises:
         OSError: the download fails or is damaged.
     """
-    folder = resolve(artifact.uri)
-    if not artifact.uri.startswith("file:") and digest(folder) != artifact.digest:
-        forget(artifact.uri)
+    if artifact.uri.startswith("file:"):
+        return resolve(artifact.uri)  # which the executor has checked
+    folder = _intact(artifact.uri, artifact.digest)
+    if not folder:
         raise OSError(f"the files downloaded from {artifact.uri} are damaged")
     return folder
+
+
+def _intact(uri: str, expected: str) -> Path | None:
+    """The local folder of files with this digest; null if they have another. A damaged copy of
+    remote files is downloaded again.
+
+    Raises:
+        OSError: the download fails.
+    """
+    folder = resolve(uri)
+    if digest(folder) == expected:
+        return folder
+    if uri.startswith("file:"):
+        return None
+    forget(uri)
+    folder = resolve(uri)
+    if digest(folder) == expected:
+        return folder
+    forget(uri)
+    return None
 
 
 def resolve(uri: str) -> Path:
@@ -91,17 +112,15 @@ class IntactFiles:
         """
         try:
             folder = resolve(uri)
+            found = stamps(folder)  # before the digest, so that no later change is missed
+            if expected is None or self._known.get(uri) == found:
+                return folder
+            intact = _intact(uri, expected)
         except FileNotFoundError:
             return None
-        found = stamps(folder)
-        if expected is None or self._known.get(uri) == found:
-            return folder
-        if digest(folder) == expected:
+        if intact:
             self._known[uri] = found
-            return folder
-        if not uri.startswith("file:"):
-            forget(uri)
-        return None
+        return intact
 
 
 def digest(folder: Path) -> str:

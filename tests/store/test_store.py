@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness.store import mlflow_runs
-from harness.store.artifacts import Artifact, digest, local_folder
+from harness.store.artifacts import Artifact, IntactFiles, digest, local_folder
 from harness.store.entries import CHECKSUM, KEY
 from harness.store.params import flatten, unflatten
 from harness.store.store import Store
@@ -263,10 +263,31 @@ def test_downloads_are_checked(
     found = [local_folder(Artifact("s3://files", digest(folder))) for _ in range(2)]
     assert found[0] == found[1] and digest(found[0]) == digest(folder)
     assert downloads == ["s3://files"]
+    (found[0] / "curve.csv").write_text("damaged")
+    assert local_folder(Artifact("s3://files", digest(folder))) == found[0]
+    assert digest(found[0]) == digest(folder) and len(downloads) == 2
     with pytest.raises(OSError, match="s3://files are damaged"):
         local_folder(Artifact("s3://files", "another"))
-    assert not found[0].exists()
+    assert not found[0].exists() and len(downloads) == 3
     assert local_folder(Artifact(folder.as_uri(), "another")) == folder  # checked when stored
+
+
+def test_a_damaged_download_is_no_damaged_stage(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the server has is intact, so that nothing is computed again."""
+    monkeypatch.setattr(mlflow_runs, "download", lambda _, to: copytree(folder, to / "files"))
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    files, expected = IntactFiles(), digest(folder)
+    for damaged in ("curve.csv", "model/weights.bin"):
+        found = files.find("s3://files", expected)
+        assert found is not None and digest(found) == expected
+        (found / damaged).write_text("damaged")
+    assert files.find("s3://files", expected) == found
+    assert digest(found) == expected
+    (folder / "curve.csv").write_text("damaged on the server, too")
+    (found / "curve.csv").write_text("damaged")
+    assert files.find("s3://files", expected) is None
 
 
 def test_mlflow_downloads_files(folder: Path) -> None:

@@ -57,6 +57,18 @@ def pretraining_costs(results: Results) -> pd.DataFrame:
     return costs[costs["stage"] == "pretrain"].set_index("arm")[PLANNED].astype(float)
 
 
+def pretraining_flops(results: Results) -> pd.Series:
+    """Arm to planned FLOPs of one pretraining seed, with the runs that it builds on and continued
+    pretraining; NaN if unknown."""
+    flops = pretraining_costs(results)["flops"]
+    parts = {
+        arm: [arm, *(f"{part} of {arm}" for part in (*ROLES, "continued runs"))]
+        for arm in results.arms
+    }
+    found = {arm: [name for name in names if name in flops.index] for arm, names in parts.items()}
+    return pd.Series({arm: flops[names].sum(skipna=False) for arm, names in found.items() if names})
+
+
 def _keys_by_kind(plan: Plan, arm: str) -> dict[str, list[str]]:
     """Kind of stage to the keys of an arm's stages, each once."""
     finetunes = list(dict.fromkeys(run.key for run in plan.finetune_runs if run.arm == arm))

@@ -15,7 +15,7 @@ from harness.experiment.arms import (
     combinations,
     value_label,
 )
-from harness.experiment.expectation import AVERAGE, LOSSES, Comparison, Expectation
+from harness.experiment.expectation import AVERAGE, QUANTITIES, Comparison, Expectation
 from harness.experiment.experiment import Axis, Experiment
 from harness.experiment.recipe_defaults import NAMED
 from harness.experiment.yaml_reader import Keys
@@ -184,7 +184,7 @@ def _outcomes(experiment: Experiment) -> list[str]:
     """What an expectation may be about."""
     evaluate = experiment.evaluate
     columns = [one.name for one in evaluate.suite_value.columns if one.task in evaluate.chosen]
-    return [AVERAGE, *LOSSES, *columns, *probe_columns(evaluate.probes)]
+    return [AVERAGE, *QUANTITIES, *columns, *probe_columns(evaluate.probes)]
 
 
 def own_field_problems(experiment: Experiment) -> Problems:

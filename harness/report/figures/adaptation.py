@@ -87,7 +87,7 @@ def forgetting_maps(scores: Mapping[str, pd.DataFrame]) -> str | None:
     """One heat map per arm: tasks (rows) after each step (columns); null without arms.
 
     Args:
-        scores: result of `harness.report.sections.adaptation_tables.forgetting_scores`.
+        scores: result of `harness.analysis.frames.forgetting.forgetting_scores`.
     """
     if not scores:
         return None

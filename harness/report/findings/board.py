@@ -3,7 +3,8 @@
 A claim may have expectations in several reports. It is confirmed if all decisions on them confirm
 it, refuted if all refute it, and mixed otherwise. A decision is a verdict whose p also is below
 0.05 among all expectations of the board by Benjamini and Hochberg's correction, which limits the
-expected share of false decisions.
+expected share of false decisions. Relations between published numbers stand beside them and do not
+count among the decisions.
 """
 
 import csv
@@ -17,12 +18,14 @@ from scipy.stats import binomtest
 from harness.analysis.comparison.differences import LEVEL
 from harness.analysis.statistics.multiple_testing import benjamini_hochberg
 from harness.experiment.claims import CLAIMS, LiteratureClaim
+from harness.leaderboard.published_relations import Relation
 from harness.report.verdict_rows import COLUMNS
 
 VERDICTS = "verdicts.csv"
 DECISIONS = ("confirmed", "refuted")
-WORDS = (*DECISIONS, "mixed", "inconclusive", "void", "not tested")
-"""Verdicts on claims, in the order of the board's summary."""
+WORDS = (*DECISIONS, "mixed", "inconclusive", "void", "published only", "not tested")
+"""Verdicts on claims, in the order of the board's summary. *Published only*: no report has an
+expectation, but published numbers are compared."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,8 @@ class Finding:
     verdict: str
     """One of WORDS."""
     evidence: Sequence[Evidence]
+    published: Sequence[Relation] = ()
+    """The claim in published tables."""
 
 
 def read_evidence(reports: Path) -> list[Evidence]:
@@ -116,32 +121,49 @@ def _checked(p_value: float | None) -> float | None:
 
 
 def screened(evidence: Sequence[Evidence]) -> list[Evidence]:
-    """The same, with decisions as inconclusive whose p is not below 0.05 among all."""
+    """The same, with decisions as inconclusive whose p is not below 0.05 among all. Exact
+    differences have no p."""
     judged = [one for one in evidence if one.is_judged]
     p_values = [one.p_value for one in judged if one.p_value is not None]
     adjusted = dict(zip(map(id, judged), benjamini_hochberg(p_values), strict=True))
     reason = "p is not below 0.05 among all expectations of the board"
     return [
         replace(one, verdict="inconclusive", reason=reason)
-        if one.verdict in DECISIONS and adjusted.get(id(one), 1.0) >= 1 - LEVEL
+        if one.verdict in DECISIONS and adjusted.get(id(one), 0.0) >= 1 - LEVEL
         else one
         for one in evidence
     ]
 
 
-def findings(evidence: Sequence[Evidence]) -> list[Finding]:
+def findings(evidence: Sequence[Evidence], published: Sequence[Relation] = ()) -> list[Finding]:
     """All claims in their order, with the verdicts of reports.
 
     Args:
         evidence: result of `read_evidence`.
+        published: result of `harness.leaderboard.published_relations.published_relations`.
     """
     known = screened(evidence)
-    of_claims = {name: [one for one in known if name in one.claims] for name in CLAIMS}
-    return [Finding(CLAIMS[name], overall(own), own) for name, own in of_claims.items()]
+    return [
+        _finding(
+            claim,
+            [one for one in known if name in one.claims],
+            [one for one in published if one.claim == name],
+        )
+        for name, claim in CLAIMS.items()
+    ]
+
+
+def _finding(
+    claim: LiteratureClaim, evidence: Sequence[Evidence], published: Sequence[Relation]
+) -> Finding:
+    verdict = overall(evidence)
+    if published and verdict == "not tested":
+        verdict = "published only"
+    return Finding(claim, verdict, evidence, published)
 
 
 def overall(evidence: Sequence[Evidence]) -> str:
-    """The verdict on a claim: one of WORDS."""
+    """The verdict of reports on a claim: one of WORDS."""
     words = {one.verdict for one in evidence}
     decided = words & set(DECISIONS)
     if len(decided) == 2:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from harness.experiment.claims import CLAIMS
 from harness.leaderboard.render import markdown_escape
-from harness.report.difference_tables import nats, points
+from harness.report.difference_tables import amount
 from harness.report.findings.board import Evidence, Finding, counts, decision_accuracy
 from harness.report.layout import template
-from harness.report.verdict import UNITS
+from harness.report.verdict import POINTS
 
 
 def board(found: Sequence[Finding], reports: Path, out: Path) -> str:
@@ -42,7 +42,8 @@ def shown(one: Evidence) -> str:
     """The verdict with the difference, its unit and its interval."""
     if one.difference is None or one.low is None or one.high is None:
         return one.verdict
-    number = nats if one.unit in UNITS.values() else points
-    unit = "" if number is points else f" {one.unit}"
-    interval = f"{number(one.low)} to {number(one.high)}"
-    return f"{one.verdict}, {number(one.difference)}{unit} ({interval})"
+    unit = "" if one.unit == POINTS else f" {one.unit}"
+    figure = f"{one.verdict}, {amount(one.difference, one.unit)}{unit}"
+    if one.low == one.high:
+        return f"{figure} (exact)"
+    return f"{figure} ({amount(one.low, one.unit)} to {amount(one.high, one.unit)})"

@@ -1,15 +1,14 @@
 """Sections on how the arms are adapted: cost, labelled examples, layers, forgetting."""
 
+from harness.analysis.frames.forgetting import average_forgetting, forgetting_scores
 from harness.analysis.results import Results
 from harness.report.figures.adaptation import count_curves, forgetting_maps, layer_lines
 from harness.report.layout import Plot, Section
 from harness.report.sections.adaptation_tables import (
     TITLES,
-    average_forgetting,
     cost_table,
     count_points,
     count_table,
-    forgetting_scores,
     forgetting_table,
     layer_means,
     layer_tables,

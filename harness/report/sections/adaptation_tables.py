@@ -11,13 +11,12 @@ from harness.analysis.frames.adaptation import (
     label_counts,
     retained_losses_frame,
 )
-from harness.analysis.frames.scores import scores_frame, sequential_scores_frame
+from harness.analysis.frames.scores import scores_frame
 from harness.analysis.results import Results
 from harness.finetuning.diagnostics import DIAGNOSTICS
 from harness.leaderboard.build import build
 from harness.leaderboard.cells import MISSING, number_cell, seeds_cell
 from harness.leaderboard.text_tables import TextTable
-from harness.tasks.task import Task
 
 TITLES = {
     "weight_change": "Relative change of the weights",
@@ -99,36 +98,6 @@ def layer_tables(means: Mapping[str, pd.DataFrame]) -> dict[str, TextTable]:
         f"{TITLES[name]}: {DIAGNOSTICS[name]}": _table(frame, "arm", list(frame.columns), "{:.3g}")
         for name, frame in means.items()
     }
-
-
-def forgetting_scores(results: Results, tasks: Mapping[str, Task]) -> dict[str, pd.DataFrame]:
-    """Arm to the main metric x 100 of each task (rows) after each step (columns), mean over seeds;
-    NaN before the task is learned."""
-    frame = results.get(sequential_scores_frame)
-    main = [
-        metric == tasks[task].metrics[0] and split == tasks[task].evaluation[0].name
-        for task, split, metric in zip(frame["task"], frame["split"], frame["metric"], strict=True)
-    ]
-    found = {}
-    for arm in results.arms:
-        rows = frame[(frame["arm"] == arm) & np.array(main, dtype=bool)]
-        if len(rows):
-            means = rows.groupby(["task", "after_task"])["value"].mean().unstack("after_task")
-            order = list(dict.fromkeys(frame[frame["arm"] == arm]["after_task"]))
-            found[arm] = 100 * means.reindex(index=order, columns=order)
-    return found
-
-
-def average_forgetting(scores: pd.DataFrame) -> float:
-    """Mean over all tasks but the last of the best score before the last step minus the last score
-    (Chaudhry et al. 2018, section 3.1); NaN for a single task.
-
-    Args:
-        scores: one arm's frame of `forgetting_scores`.
-    """
-    earlier = scores.iloc[:-1]
-    drops = earlier.iloc[:, :-1].max(axis=1) - earlier.iloc[:, -1]
-    return float(drops.mean(skipna=False)) if len(drops) else np.nan
 
 
 def forgetting_table(scores: pd.DataFrame) -> TextTable:

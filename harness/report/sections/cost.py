@@ -6,9 +6,8 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.frames.adaptation import trained_parameters
-from harness.analysis.frames.costs import pretraining_costs
+from harness.analysis.frames.costs import pretraining_costs, pretraining_flops
 from harness.analysis.results import Results
-from harness.experiment.recipe_defaults import ROLES
 from harness.leaderboard.build import experiment_table
 from harness.leaderboard.cells import MISSING, number_cell
 from harness.leaderboard.text_tables import TextTable
@@ -46,17 +45,15 @@ def front(costs: Sequence[float], scores: Sequence[float]) -> list[bool]:
 def cost_points(results: Results) -> pd.DataFrame:
     """Columns arm, average, deviation, and those of `COSTS`; NaN if unknown."""
     averages = {row.name: row.average for row in results.get(experiment_table).rows}
-    costs, records = pretraining_costs(results), []
+    costs, flops, records = pretraining_costs(results), pretraining_flops(results), []
     for arm in results.arms:
         average = averages.get(arm)
-        names = [arm, *(f"{part} of {arm}" for part in (*ROLES, "continued runs"))]
-        flops = costs["flops"][[name for name in names if name in costs.index]]
         records.append(
             (
                 arm,
                 average.mean if average else np.nan,
                 average.sd if average and average.sd is not None else np.nan,
-                flops.sum(skipna=False) if len(flops) else np.nan,
+                flops.get(arm, np.nan),
                 costs["parameters"].get(arm, np.nan),
                 results.get(trained_parameters).get(arm, np.nan),
             )

@@ -9,6 +9,7 @@ import scipy.stats
 
 from harness.core.csv_text import csv_text
 from harness.experiment.claims import CLAIMS
+from harness.leaderboard.published_relations import published_relations
 from harness.report.findings.board import (
     Evidence,
     counts,
@@ -79,8 +80,21 @@ def test_every_claim_has_a_finding_in_its_order() -> None:
         "mixed": 0,
         "inconclusive": 0,
         "void": 0,
+        "published only": 0,
         "not tested": 131,
     }
+
+
+def test_published_relations_stand_beside_verdicts_and_do_not_change_them() -> None:
+    relations = published_relations()
+    found = findings([evidence("refuted", claims=("E24",))], relations)
+    known = {one.claim.id: one for one in found}
+    assert known["E24"].verdict == "refuted"
+    assert known["E106"].verdict == "published only"
+    assert sum(len(one.published) for one in found) == len(relations)
+    page = board(found, Path("reports"), Path("findings.md"))
+    assert "RoBERTa > GPT-3 few-shot - OpenAI in 1 of 1 (https://super.gluebenchmark.com)" in page
+    assert decision_accuracy(found) == decision_accuracy(findings([evidence("refuted")]))
 
 
 def test_decision_accuracy_has_the_exact_interval() -> None:
@@ -157,7 +171,7 @@ def test_broken_files_are_named(tmp_path: Path, lines: list[list[str]], expected
 
 
 def test_the_committed_board_is_that_of_the_committed_reports() -> None:
-    found = findings(read_evidence(ROOT / "reports"))
+    found = findings(read_evidence(ROOT / "reports"), published_relations())
     page = board(found, ROOT / "reports", ROOT / "docs" / "findings.md")
     assert page == (ROOT / "docs" / "findings.md").read_text()
 

@@ -10,15 +10,14 @@ import pandas as pd
 import pytest
 
 from harness.analysis.frames.adaptation import RETAINED_COLUMNS, adaptation_costs_frame
+from harness.analysis.frames.forgetting import average_forgetting, forgetting_scores
 from harness.analysis.results import Results
 from harness.plan.plan import FinetuneRun
 from harness.report.page import write_report
 from harness.report.sections.adaptation_tables import (
-    average_forgetting,
     cost_table,
     count_points,
     count_table,
-    forgetting_scores,
     layer_means,
     retained_table,
 )

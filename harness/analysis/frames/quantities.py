@@ -1,0 +1,100 @@
+"""Values by pretraining seed of the quantities that expectations may be about."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import pandas as pd
+
+from harness.analysis.frames.adaptation import adaptation_costs_frame, diagnostics_frame
+from harness.analysis.frames.costs import pretraining_costs, pretraining_flops
+from harness.analysis.frames.forgetting import forgetting_by_seed
+from harness.analysis.frames.runs import pretrain_runs_frame
+from harness.analysis.frames.scores import scores_frame
+from harness.analysis.results import Results
+from harness.models.layers import HEAD
+
+Values = Mapping[str, np.ndarray]
+"""Arm to its values: [num_seeds] pretraining seeds, or [1] of what is counted."""
+
+
+def quantity_values(results: Results, name: str) -> dict[str, np.ndarray]:
+    """Arm to its values of one of `harness.experiment.expectation.QUANTITIES`, [num_seeds]; arms
+    without one, or with a value that is not a number, are left out."""
+    found = VALUES[name](results)
+    return {arm: own for arm, own in found.items() if len(own) and np.isfinite(own).all()}
+
+
+def _pretraining(column: str) -> Callable[[Results], Values]:
+    """A column of `pretrain_runs_frame`."""
+
+    def values(results: Results) -> Values:
+        runs = results.get(pretrain_runs_frame).dropna(subset=column)
+        return {str(arm): own.to_numpy(float) for arm, own in runs.groupby("arm")[column]}
+
+    return values
+
+
+def _planned(results: Results) -> Values:
+    parameters = pretraining_costs(results)["parameters"]
+    return {arm: np.array([parameters[arm]]) for arm in results.arms if arm in parameters}
+
+
+def _flops(results: Results) -> Values:
+    return {str(arm): np.array([value]) for arm, value in pretraining_flops(results).items()}
+
+
+def _finetuning(column: str) -> Callable[[Results], Values]:
+    """The mean over the tasks of a column of `adaptation_costs_frame`."""
+    return lambda results: _by_seed(results.get(adaptation_costs_frame), column)
+
+
+def _counted(column: str) -> Callable[[Results], Values]:
+    """The mean over all runs of what is equal for all seeds."""
+    values = _finetuning(column)
+    return lambda results: {arm: own.mean(keepdims=True) for arm, own in values(results).items()}
+
+
+def _weight_change(results: Results) -> Values:
+    """The mean over tasks and layers of the pretrained network."""
+    rows = results.get(diagnostics_frame)
+    return _by_seed(rows[(rows["record"] == "weight_change") & (rows["layer"] != HEAD)], "value")
+
+
+def _by_seed(rows: pd.DataFrame, column: str) -> Values:
+    """The mean by arm and pretraining seed; NaN where a run has no value."""
+    means = rows.groupby(["arm", "pretrain_seed"])[column].apply(lambda own: own.mean(skipna=False))
+    return {str(arm): own.to_numpy(float) for arm, own in means.groupby("arm")}
+
+
+def _finetuning_spread(results: Results) -> Values:
+    """The standard deviation between fine-tuning seeds of a task's main metric x 100, mean over
+    tasks; NaN with one seed."""
+    tasks = results.experiment.evaluate.chosen
+    frame = results.get(scores_frame)
+    main = [
+        metric == tasks[task].metrics[0] and split == tasks[task].evaluation[0].name
+        for task, split, metric in zip(frame["task"], frame["split"], frame["metric"], strict=True)
+    ]
+    runs = frame[np.array(main, dtype=bool)].groupby(["arm", "pretrain_seed", "task"])["value"]
+    return _by_seed((100 * runs.std(ddof=1)).reset_index(), "value")
+
+
+def _forgetting(results: Results) -> Values:
+    return forgetting_by_seed(results, results.experiment.evaluate.chosen)
+
+
+VALUES: Mapping[str, Callable[[Results], Values]] = {
+    "loss": _pretraining("loss"),
+    "bits_per_byte": _pretraining("bits_per_byte"),
+    "flops": _flops,
+    "parameters": _planned,
+    "trained_parameters": _counted("trained_parameters"),
+    "stored_bytes": _counted("stored_bytes"),
+    "pretraining_seconds": _pretraining("seconds"),
+    "finetuning_seconds": _finetuning("seconds"),
+    "peak_memory_bytes": _finetuning("peak_memory_bytes"),
+    "finetuning_spread": _finetuning_spread,
+    "weight_change": _weight_change,
+    "forgetting": _forgetting,
+}
+"""Name of a quantity to the function of its values."""

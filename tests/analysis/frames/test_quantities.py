@@ -1,0 +1,158 @@
+"""Values of the quantities that expectations may be about."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+
+from harness.analysis.frames.quantities import VALUES, quantity_values
+from harness.analysis.frames.scores import SEQUENTIAL_COLUMNS
+from harness.experiment.expectation import LOSSES, QUANTITIES
+from harness.leaderboard.build import experiment_comparer
+from harness.report.difference_tables import claimed_figure, claimed_interval
+from harness.report.expectations import claims
+from harness.report.verdict import judge
+from tests.made_up_results import expecting, table_of
+
+
+@pytest.fixture
+def results(fabricate):
+    """Three arms with three pretraining and two fine-tuning seeds of three tasks."""
+    data = fabricate({"low": 0.8, "high": 0.8, "alone": 0.8})
+    sizes = {"low": 1_000.0, "high": 30_000.0, "alone": 30_000.0}
+    seconds = {"low": [1.0, 1.1, 1.2], "high": [2.0, 2.1, 2.3], "alone": [2.0]}
+    rows = [
+        (arm, task, seed, 0, size, 8 * size, 9e6 + seed, 10 * seconds[arm][seed], 5.0)
+        for arm, size in sizes.items()
+        for task in ("sst2", "mrpc")
+        for seed in range(len(seconds[arm]))
+    ]
+    known = ["trained_parameters", "stored_bytes", "peak_memory_bytes", "seconds", "updates"]
+    adaptation = pd.DataFrame(
+        rows, columns=["arm", "task", "pretrain_seed", "finetune_seed", *known]
+    )
+    costs = [(arm, "pretrain", 60.0, 1e6, size, 2e12) for arm, size in sizes.items()]
+    costs.append(("teacher of high", "pretrain", 60.0, 1e6, 1.0, 3e12))
+    names = ["arm", "stage", "seconds", "tokens", "parameters", "flops"]
+    return data.but(adaptation_costs=adaptation, costs=pd.DataFrame(costs, columns=names))
+
+
+def verdicts_of(data):
+    return [judge(one) for one in claims(data, experiment_comparer(data, table_of(data)))]
+
+
+def test_every_quantity_has_values():
+    assert VALUES.keys() == QUANTITIES.keys()
+    assert set(LOSSES) <= QUANTITIES.keys()
+
+
+def test_what_is_counted_has_one_value_per_arm(results):
+    assert quantity_values(results, "parameters")["low"] == [1_000]
+    assert quantity_values(results, "trained_parameters")["high"] == [30_000]
+    assert quantity_values(results, "stored_bytes")["low"] == [8_000]
+    flops = quantity_values(results, "flops")
+    assert (flops["low"], flops["high"]) == ([2e12], [5e12])  # with the teacher
+
+
+def test_seconds_and_memory_have_a_value_per_seed(results):
+    assert quantity_values(results, "finetuning_seconds")["high"] == pytest.approx([20, 21, 23])
+    assert quantity_values(results, "peak_memory_bytes")["low"] == pytest.approx(
+        [9e6 + s for s in range(3)]
+    )
+
+
+def test_the_spread_is_that_of_fine_tuning_seeds(results):
+    """Main metrics of GLUE: accuracy of SST-2, F1 of MRPC, Spearman of STS-B."""
+    frame = results.scores
+    main = {"sst2": "accuracy", "mrpc": "f1", "stsb": "spearman"}
+    own = frame[(frame["arm"] == "low") & (frame["metric"] == frame["task"].map(main))]
+    assert len(own) == 3 * 3 * 2
+    expected = [
+        np.mean([100 * one["value"].std(ddof=1) for _, one in of_seed.groupby("task")])
+        for _, of_seed in own.groupby("pretrain_seed")
+    ]
+    assert quantity_values(results, "finetuning_spread")["low"] == pytest.approx(expected)
+
+
+def test_the_weights_of_the_head_do_not_count(results):
+    rows = [
+        ("low", "sst2", seed, 0, record, layer, "", value + seed, None)
+        for seed in (0, 1)
+        for record, layer, value in (
+            ("weight_change", "embeddings", 1.0),
+            ("weight_change", "layer 1", 3.0),
+            ("weight_change", "head", 90.0),
+            ("effective_rank", "layer 1", 50.0),
+        )
+    ]
+    columns = [
+        "arm",
+        "task",
+        "pretrain_seed",
+        "finetune_seed",
+        "record",
+        "layer",
+        "name",
+        "value",
+        "step",
+    ]
+    data = results.but(diagnostics=pd.DataFrame(rows, columns=columns))
+    assert quantity_values(data, "weight_change") == {"low": pytest.approx([2.0, 3.0])}
+
+
+def test_forgetting_is_of_each_seed(results):
+    """Seed 0 forgets 30 points of SST-2; seed 1 gains 10."""
+    rows = [
+        ("low", seed, 0, after, task, "validation", metric, value)
+        for seed, last in ((0, 0.6), (1, 1.0))
+        for after, task, metric, value in (
+            ("sst2", "sst2", "accuracy", 0.9),
+            ("mrpc", "sst2", "accuracy", last),
+            ("mrpc", "mrpc", "f1", 0.5),
+        )
+    ]
+    data = results.but(sequential=pd.DataFrame(rows, columns=SEQUENTIAL_COLUMNS))
+    assert quantity_values(data, "forgetting") == {"low": pytest.approx([30, -10])}
+
+
+def test_arms_without_a_number_have_no_value(results):
+    unknown = results.adaptation_costs.assign(seconds=np.nan)
+    data = results.but(adaptation_costs=unknown)
+    assert quantity_values(data, "finetuning_seconds") == {}
+    (one,) = verdicts_of(expecting(data, ("low", "high", "finetuning_seconds")))
+    assert one.word == "inconclusive"
+    assert one.reason == "not every arm of the pair has a value of seconds of fine-tuning yet"
+
+
+def test_what_is_counted_is_judged_without_an_interval_and_is_no_test(results):
+    expect = [
+        ("low", "alone", "parameters"),  # one seed is enough
+        ("high", "low", "parameters"),
+        ("alone", "high", "parameters"),
+        ("low", "high", "finetuning_seconds"),
+    ]
+    *counted, tested = verdicts_of(expecting(results, *expect))
+    assert [one.word for one in counted] == ["confirmed", "refuted", "refuted"]
+    assert all(one.claim.adjusted is None for one in counted)
+    assert tested.claim.adjusted == tested.claim.found.p_value  # Holm's correction of one test
+    assert claimed_figure(counted[0].claim) == "−29,000 parameters"
+    assert claimed_interval(counted[0].claim) == ""
+
+
+def test_equal_within_a_margin_is_counted_too(results):
+    expect = [
+        {"parameters": "high = alone within 1"},
+        {"parameters": "low = high within 29000"},
+    ]
+    assert [one.word for one in verdicts_of(expecting(results, *expect))] == [
+        "confirmed",
+        "refuted",
+    ]
+
+
+def test_seconds_are_judged_by_welchs_interval(results):
+    (one,) = verdicts_of(expecting(results, ("low", "high", "finetuning_seconds")))
+    values = quantity_values(results, "finetuning_seconds")
+    test = scipy.stats.ttest_ind(values["low"], values["high"], equal_var=False)
+    assert one.word == "confirmed"
+    assert one.claim.found.low == pytest.approx(test.confidence_interval().low)
