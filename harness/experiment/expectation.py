@@ -14,6 +14,8 @@ from harness.core.config import ConfigModel, as_tuples
 from harness.core.names import shortened
 
 AVERAGE = "average"
+GAP = " - "
+"""Between two columns of which one is subtracted from the other."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,8 @@ class _Expectation(ConfigModel):
     """An expected contrast: a weighted sum over arms."""
 
     outcome: str = AVERAGE
-    """`average`, a column of the suite, a probe or one of its categories (`blimp/wh_island`), or
-    one of QUANTITIES."""
+    """`average`, a column of the suite, one column minus another (`in-domain - shifted`), a probe
+    or one of its categories (`blimp/wh_island`), or one of QUANTITIES."""
 
     @property
     def sign(self) -> str:

@@ -22,6 +22,7 @@ from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Difference, Runs
 from harness.analysis.statistics.multiple_testing import holm
 from harness.experiment.expectation import (
+    GAP,
     LOSSES,
     QUANTITIES,
     Comparison,
@@ -57,10 +58,15 @@ def _claim(results: Results, compared: Comparer, one: Expectation, number: int) 
         one,
         _difference(results, outcome, one),
         [arm for arm in one.arms if arm in checkpoints],
-        void=void_reasons(results, outcome, one) if outcome else (),
+        void=void_reasons(results, _learned(compared, outcome, one), one) if outcome else (),
         reversed_steps=_reversed_steps(results, outcome, one) if isinstance(one, Trend) else (),
         level=(1 - LEVEL) / number,
     )
+
+
+def _learned(compared: Comparer, outcome: Outcome, one: Expectation) -> Outcome:
+    """What arms must have learned for an expectation to be judged: of a gap, its first column."""
+    return compared.outcomes[one.outcome.split(GAP)[0]] if GAP in one.outcome else outcome
 
 
 def _reversed_steps(results: Results, outcome: Outcome | None, one: Trend) -> list[str]:
@@ -115,6 +121,8 @@ def _outcome(results: Results, compared: Comparer, one: Expectation) -> Outcome 
         return None
     if one.outcome in compared.outcomes:
         return compared.outcomes[one.outcome]
+    if GAP in one.outcome:
+        return compared.gap(*one.outcome.split(GAP))
     column = probe_columns(results.experiment.evaluate.probes)[one.outcome]
     paired = same_checkpoints(results.plan.differences)
     return Outcome(results.get(_probe_runs), [(column,)], paired)

@@ -242,3 +242,28 @@ def test_losses_have_trends_and_margins(with_losses):
     absent = with_losses.but(pretraining=with_losses.pretraining.iloc[:3])
     (one,) = verdicts_of(expecting(absent, {"loss": "low < alone < high"}))
     assert one.reason == "not every arm of the expectation has comparable held-out loss"
+
+
+def test_the_gap_between_two_columns_is_compared(fabricate):
+    """Estimates are linear in scores; both columns of a run belong together."""
+    data = fabricate({"a": 0.6, "b": 0.9})
+    (one,) = verdicts_of(expecting(data, ("b", "a", "sst2 - mrpc")))
+    compared = experiment_comparer(data, table_of(data))
+    single = [compared.outcomes[name].contrast({"b": 1, "a": -1}) for name in ("sst2", "mrpc")]
+    found = one.claim.found
+    assert found.estimate == pytest.approx(single[0].estimate - single[1].estimate)
+    seeds = {
+        arm: compared.outcomes["sst2"].observed(arm) - compared.outcomes["mrpc"].observed(arm)
+        for arm in ("a", "b")
+    }
+    interval = scipy.stats.ttest_ind(seeds["b"], seeds["a"], equal_var=False).confidence_interval()
+    assert found.low <= interval.low and found.high >= interval.high  # examples vary, too
+    assert str(one.claim.expectation) == "b > a on sst2 - mrpc" and one.claim.unit == "points"
+
+
+def test_a_gap_is_void_if_its_first_column_is_at_chance(fabricate):
+    data = fabricate({"a": 0.5, "b": 0.5, "good": 0.9})
+    expect = [("a", "b", "sst2 - mrpc"), ("good", "a", "sst2 - mrpc")]
+    found = verdicts_of(expecting(data, *expect))
+    assert [one.word for one in found] == ["void", "void"]
+    assert all("a is not shown to be above chance" in one.reason for one in found)

@@ -57,11 +57,17 @@ class Comparer:
             runs: arm to its runs by task (`harness.analysis.comparison.resampling.arm_runs`).
             paired: whether two arms start from the same checkpoints.
         """
-        self._runs, self._columns = runs, columns.columns
+        self._runs, self._columns, self._paired = runs, columns.columns, paired
         self.outcomes = {
             column.name: Outcome(runs, [(column,)], paired) for column in columns.columns
         } | {AVERAGE: Outcome(runs, columns.terms, paired)}
         self._found: dict[tuple[str, str], Differences] = {}
+
+    def gap(self, first: str, second: str) -> "Outcome":
+        """One column minus another, such as a split that resembles the training text minus one
+        that does not."""
+        columns = {column.name: column for column in self._columns}
+        return Outcome(self._runs, [(columns[first],)], self._paired, [(columns[second],)])
 
     def __call__(self, first: str, second: str) -> Differences:
         """The differences of the first arm minus the second."""
@@ -111,16 +117,18 @@ def enough_seeds(found: Difference) -> bool:
 
 
 class Outcome:
-    """A column or an average, in which arms are compared."""
+    """A column, an average, or a gap between two of them, in which arms are compared."""
 
     def __init__(
         self,
         runs: Mapping[str, ArmRuns],
         terms: Sequence[Term],
         paired: Callable[[str, str], bool],
+        minus: Sequence[Term] = (),
     ) -> None:
-        """Args: as for `Comparer`; the outcome is the mean of `terms`."""
+        """Args: as for `Comparer`; the outcome is the mean of `terms`, minus that of `minus`."""
         self._runs, self.terms, self._paired = runs, tuple(terms), paired
+        self._minus = tuple(minus)
         self._of_groups: dict[tuple[str, ...], Spread] = {}
 
     def contrast(
@@ -166,8 +174,7 @@ class Outcome:
     @cached_property
     def _width(self) -> float:
         """The largest possible score x 100 minus the smallest."""
-        widths = {column: np.array(_width(column)) for term in self.terms for column in term}
-        return float(combine(self.terms, widths))
+        return sum(map(_mean_width, filter(None, (self.terms, self._minus))))
 
     def _weighted_sum(self, weights: Mapping[str, float], group: Sequence[str]) -> Array:
         scores = np.stack([self._known[arm].scores for arm in group])
@@ -205,8 +212,18 @@ class Outcome:
 
     @cached_property
     def _known(self) -> dict[str, SeedScores]:
-        found = {name: seed_scores(arm, self.terms) for name, arm in self._runs.items()}
+        found = {name: self._scores(arm) for name, arm in self._runs.items()}
         return {name: scores for name, scores in found.items() if scores}
+
+    def _scores(self, arm: ArmRuns) -> SeedScores | None:
+        """Null if the arm lacks a score, or the parts of a gap have other seeds."""
+        found = seed_scores(arm, self.terms)
+        if not self._minus or not found:
+            return found
+        other = seed_scores(arm, self._minus)
+        if not other or not np.array_equal(found.seeds, other.seeds):
+            return None
+        return SeedScores(found.seeds, found.scores - other.scores)
 
     @cached_property
     def _spread(self) -> Spread:
@@ -229,6 +246,11 @@ class Outcome:
         if group not in self._of_groups:
             self._of_groups[group] = paired_spread({n: self._known[n].scores[0] for n in group})
         return self._of_groups[group]
+
+
+def _mean_width(terms: Sequence[Term]) -> float:
+    widths = {column: np.array(_width(column)) for term in terms for column in term}
+    return float(combine(terms, widths))
 
 
 def _width(column: Column) -> float:

@@ -15,7 +15,7 @@ from harness.experiment.arms import (
     combinations,
     value_label,
 )
-from harness.experiment.expectation import AVERAGE, QUANTITIES, Comparison, Expectation
+from harness.experiment.expectation import AVERAGE, GAP, QUANTITIES, Comparison, Expectation
 from harness.experiment.experiment import Axis, Experiment
 from harness.experiment.recipe_defaults import NAMED
 from harness.experiment.yaml_reader import Keys
@@ -154,13 +154,15 @@ def arm_names(experiment: Experiment) -> list[str]:
 def expectation_problems(experiment: Experiment) -> Problems:
     """Expectations about unknown arms or outcomes, and those that contradict each other."""
     names, outcomes = dict.fromkeys(arm_names(experiment)), _outcomes(experiment)
+    columns = set(_columns(experiment))
     earlier: set[tuple[str, str, str]] = set()
     for keys, expected in _declared(experiment):
         where = ".".join(map(str, keys[:-1]))
         for arm in expected.arms:
             if names and arm not in names:
                 yield keys, f"{where}: " + unknown_name("the arm", arm, names)
-        if expected.outcome not in outcomes:
+        gap = expected.outcome.split(GAP)
+        if expected.outcome not in outcomes and not (len(gap) == 2 and set(gap) <= columns):
             yield keys, f"{where}: " + unknown_name("the outcome", expected.outcome, outcomes)
         for arm in expected.cancelled:
             yield keys, f"{where}: '{expected}' must compare different arms; {arm} cancels out"
@@ -182,9 +184,13 @@ def _declared(experiment: Experiment) -> Iterator[tuple[Keys, Expectation]]:
 
 def _outcomes(experiment: Experiment) -> list[str]:
     """What an expectation may be about."""
+    probes = probe_columns(experiment.evaluate.probes)
+    return [AVERAGE, *QUANTITIES, *_columns(experiment), *probes]
+
+
+def _columns(experiment: Experiment) -> list[str]:
     evaluate = experiment.evaluate
-    columns = [one.name for one in evaluate.suite_value.columns if one.task in evaluate.chosen]
-    return [AVERAGE, *QUANTITIES, *columns, *probe_columns(evaluate.probes)]
+    return [one.name for one in evaluate.suite_value.columns if one.task in evaluate.chosen]
 
 
 def own_field_problems(experiment: Experiment) -> Problems:

@@ -1,5 +1,7 @@
 """Steps of corpora: cleaning, deduplication, ablations."""
 
+import re
+from collections import Counter
 from random import Random
 
 import pytest
@@ -9,7 +11,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from harness.data.corpora.steps import ABLATIONS, CLEANING, AnyStep
 from harness.data.corpora.steps import cleaned as cleaned_of
-from harness.data.corpora.steps.ablations import Duplicate, Noise, duplicate, noise
+from harness.data.corpora.steps.ablations import (
+    Duplicate,
+    Interchange,
+    Noise,
+    duplicate,
+    interchange,
+    noise,
+)
 from harness.data.corpora.steps.decontamination import Decontaminate
 from harness.data.corpora.steps.deduplication import Deduplicate, DeduplicateNear
 from harness.data.corpora.steps.filters import Language, Length, Normalise, Quality
@@ -204,9 +213,24 @@ def test_ablations_change_as_many_words_and_documents_as_declared() -> None:
     assert copies / 2_000 == pytest.approx(1.8, abs=0.15)
 
 
+def test_interchanged_words_lose_their_places_and_keep_their_number() -> None:
+    step = Interchange(words=("good", "bad"))
+    document = ["a good day, a bad day.", "goods are not bad-mannered good"] * 500
+    (found,) = interchange(step, document, Random(0))
+    split = [re.split(r"\b(?:good|bad)\b", sentence) for sentence in found]
+    assert split[0] == ["a ", " day, a ", " day."]
+    assert split[1] == ["goods are not ", "-mannered ", ""]
+    first = Counter(sentence.split()[1] for sentence in found[::2])
+    assert first["good"] == pytest.approx(250, abs=50) and first.total() == 500
+    assert interchange(step, document, Random(0)) == [found]
+    assert interchange(step, ["nothing to change"], Random(0)) == [["nothing to change"]]
+
+
 def test_steps_are_read_by_kind_or_by_fields_and_unknown_ones_refused() -> None:
     assert STEP.validate_python("deduplicate") == Deduplicate()
     assert STEP.validate_python({"kind": "noise", "rate": 0.5}) == Noise(rate=0.5)
+    lists = {"kind": "language", "languages": ["en", "de"]}
+    assert STEP.validate_python(lists) == Language(languages=("en", "de"))
     kinds = {kind.model_fields["kind"].default for kind in [*CLEANING, *ABLATIONS]}
     assert len(kinds) == len(CLEANING) + len(ABLATIONS)
     with pytest.raises(ValidationError, match="deduplicate_near"):

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema
 
-from harness.core.config import kind_from_name
+from harness.core.config import as_tuples, kind_from_name
 from harness.data.corpora.steps import ablations as spoil
 from harness.data.corpora.steps import decontamination, deduplication, filters
 from harness.data.corpora.steps.step import Documents, EvaluationTexts, Step
@@ -33,6 +33,7 @@ documents that remain."""
 ABLATIONS: dict[type[Step], Callable[[Any, list[str], Random], list[list[str]]]] = {
     spoil.Duplicate: spoil.duplicate,
     spoil.Noise: spoil.noise,
+    spoil.Interchange: spoil.interchange,
 }
 """Settings of each ablation, and (settings, document, generator) to what it becomes."""
 Steps = tuple[Step, ...]
@@ -56,7 +57,9 @@ class _OneOfSteps:
         return {"anyOf": [{"enum": names}, handler(schema)]}
 
 
-AnyStep = Annotated[Step, _OneOfSteps(), BeforeValidator(kind_from_name)]
+AnyStep = Annotated[
+    Step, _OneOfSteps(), BeforeValidator(as_tuples), BeforeValidator(kind_from_name)
+]
 """A step by its fields, or by its kind alone."""
 
 

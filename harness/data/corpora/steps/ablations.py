@@ -1,5 +1,6 @@
 """Steps that spoil training documents, as ablations."""
 
+import re
 from random import Random
 from typing import Literal
 
@@ -27,6 +28,16 @@ class Noise(Step):
     seed: int = Field(default=0, ge=0)
 
 
+class Interchange(Step):
+    """Replaces each of some words by a random one of them: what the text says of single ones is
+    lost, and their frequency together remains. An ablation whose effect on a task is known
+    beforehand."""
+
+    kind: Literal["interchange"] = "interchange"
+    words: tuple[str, ...] = Field(min_length=2)
+    seed: int = Field(default=0, ge=0)
+
+
 def duplicate(step: Duplicate, document: list[str], random: Random) -> list[list[str]]:
     """A document, and copies of it or none."""
     return [document] * (1 + step.copies * (random.random() < step.share))
@@ -44,3 +55,9 @@ def noise(step: Noise, document: list[str], random: Random) -> list[list[str]]:
             for sentence in document
         ]
     ]
+
+
+def interchange(step: Interchange, document: list[str], random: Random) -> list[list[str]]:
+    """A document with interchanged words."""
+    found = re.compile(rf"\b({'|'.join(map(re.escape, step.words))})\b")
+    return [[found.sub(lambda _: random.choice(step.words), sentence) for sentence in document]]
