@@ -124,8 +124,10 @@ def _batches(
 
 
 def predicts_every_token(objective: Objective) -> bool:
-    """Whether the summed loss is the negative log-likelihood of the text."""
-    return objective.output.kind == "next_token" and objective.transform.kind == "none"
+    """Whether the summed loss is the negative log-likelihood of the text, which it is not where
+    tokens are seen that are predicted."""
+    every = objective.output.kind == "next_token" and objective.transform.kind == "none"
+    return every and objective.representation != "bidirectional"
 
 
 def num_bytes(stream: "TokenStream", sequences: Sequences) -> np.ndarray:

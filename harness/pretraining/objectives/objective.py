@@ -20,6 +20,8 @@ COMBINATIONS: list[tuple[OutputKind, tuple[Representation, ...], tuple[str, ...]
     ("masked_token", ("cbow",), ("none",)),
     ("replaced_token", ("bidirectional",), MASKING),
     ("next_token", ("causal",), ("none", *MASKING)),
+    # An ablation: each token sees the one that it predicts (Devlin et al. 2019, section 3.1).
+    ("next_token", ("bidirectional",), ("none",)),
     ("next_token", ("bilm",), ("none",)),
     ("next_token", ("permuted",), ("permutation_order",)),
     ("dropped_spans", TO_TEXT, ("span_corruption", "prefix")),

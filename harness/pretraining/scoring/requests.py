@@ -68,6 +68,8 @@ def unsupported_request(objective: Objective) -> str:
     """Why a model trained on `objective` cannot score texts; empty if it can."""
     if objective.output.kind == "replaced_token":
         return "it was trained to detect replaced tokens, not to predict tokens"
+    if objective.output.kind == "next_token" and objective.representation == "bidirectional":
+        return "it has seen the tokens that it was trained to predict"
     learned = objective.distillation
     if learned and not learned.token_weight and not learned.soft_target_weight:
         return "it was trained on its teacher's states alone, not to predict tokens"

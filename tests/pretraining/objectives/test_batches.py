@@ -305,3 +305,16 @@ def test_evaluation_of_pairs() -> None:
     batches = pair_batches(make_stream(), make_vocabulary(), objective, packing, 64)
     labels = np.concatenate([batch["pair_label"] for batch in batches])
     assert 0 < labels.mean() < 1
+
+
+def test_next_tokens_are_the_same_where_positions_see_them() -> None:
+    """The ablation differs from a causal model in what is seen, not in what is predicted."""
+    causal, visible = (
+        make_maker(
+            transform={"kind": "none"},
+            representation=representation,
+            output={"kind": "next_token"},
+        )
+        for representation in ("causal", "bidirectional")
+    )
+    assert same(causal.batch(3), visible.batch(3))

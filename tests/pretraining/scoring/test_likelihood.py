@@ -16,6 +16,7 @@ from harness.models.build import build
 from harness.models.elmo import Elmo
 from harness.models.static_embeddings import StaticVectors
 from harness.pretraining.objectives import OBJECTIVES
+from harness.pretraining.objectives.held_out import predicts_every_token
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.recipes import RECIPES
@@ -280,6 +281,18 @@ def test_requests_as_documented() -> None:
     assert first("span_corruption") == Request([1, 7, 39, 9, 2], [39, 8, 38, 2], [1, 2], [8, 38])
     assert first("denoising") == Request([1, 7, 3, 9, 2], [7, 8, 9, 2], [1, 2], [8, 9])
     assert first("drop_corruption") == Request([1, 7, 9, 2], [8, 2], [0, 1], [8, 2])
+
+
+def test_a_model_that_saw_its_targets_scores_no_text() -> None:
+    visible = Objective.model_validate(
+        {
+            "transform": {"kind": "none"},
+            "representation": "bidirectional",
+            "output": {"kind": "next_token"},
+        }
+    )
+    assert unsupported_request(visible) == "it has seen the tokens that it was trained to predict"
+    assert not predicts_every_token(visible)  # its loss is no likelihood of the text
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
