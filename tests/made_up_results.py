@@ -53,6 +53,7 @@ FRAMES: dict[str, Callable[[Results], Any]] = {
     "vocabularies": vocabularies.vocabularies_frame,
     "probes": scores.probes_frame,
     "probe_items": scores.probe_items_frame,
+    "checkpoint_probes": scores.checkpoint_probes_frame,
     "losses": continued_pretraining.continued_losses_frame,
     "trials": trials.trials_frame,
     "adaptation_costs": adaptation.adaptation_costs_frame,

@@ -177,8 +177,7 @@ class PlanBuilder:
         }
         base |= {name: value for name, value in optional.items() if value}
         # Settings are selected at the end of pretraining, so that the curve varies one thing.
-        budget = arm.pretrain.budget
-        fractions = () if budget.is_zero else arm.pretrain.checkpoint_fractions
+        fractions = _kept_fractions(arm)
         finetune_seeds = seeds.finetune if varies else seeds.finetune[:1]
         runs = list(itertools.product(finetune_seeds, (*fractions, 1.0)))
         specs = {run: _finetune_spec(base, *run) for run in runs}  # shared by the pretraining seeds
@@ -211,9 +210,18 @@ class PlanBuilder:
         # With probes, continued pretraining is the same for all tasks.
         any_task = next(iter(arm.evaluate.chosen.values()))
         parents = self._parents(arm, any_task, seed, tokenizer)
-        flops = probe_flops(arm, probe)
-        key = self.graph.stage("probe", f"{arm.name}, {probe}, seed {seed}", spec, parents, flops)
-        self.probe_runs.append(ProbeRun(arm.name, probe, seed, key))
+        flops, label = probe_flops(arm, probe), f"{arm.name}, {probe}, seed {seed}"
+        fractions = () if arm.evaluate.continued_pretraining else _kept_fractions(arm)
+        for fraction in (*fractions, 1.0):
+            part = {"pretrain_fraction": fraction} if fraction < 1 else {}
+            name = f"{label}, after {fraction:.3g}" if part else label
+            key = self.graph.stage("probe", name, {**spec, **part}, parents, flops)
+            self.probe_runs.append(ProbeRun(arm.name, probe, seed, key, fraction))
+
+
+def _kept_fractions(arm: Arm) -> tuple[float, ...]:
+    """Shares of the updates after which checkpoints are kept."""
+    return () if arm.pretrain.budget.is_zero else arm.pretrain.checkpoint_fractions
 
 
 def _finetune_spec(base: Mapping[str, Any], seed: int, pretrain_fraction: float) -> dict[str, Any]:

@@ -58,6 +58,8 @@ class ProbeRun:
     probe: str
     pretrain_seed: int
     key: str
+    pretrain_fraction: float = 1.0
+    """Share of the pretraining updates after which the weights were saved."""
 
 
 @dataclass(frozen=True)

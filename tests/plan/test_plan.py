@@ -232,6 +232,14 @@ def test_intermediate_checkpoints_are_fine_tuned_with_the_final_settings() -> No
     assert "pretrain_fraction" not in by_share[1.0].spec
 
 
+def test_intermediate_checkpoints_are_probed() -> None:
+    pretrain = BASE["pretrain"] | {"checkpoint_fractions": [0.1, 0.5]}
+    plan = planned(pretrain=pretrain, evaluate=BASE["evaluate"] | {"probes": ["micro-cloze"]})
+    specs = {run.pretrain_fraction: plan.stages[run.key].spec for run in plan.probe_runs}
+    assert [spec.get("pretrain_fraction") for spec in specs.values()] == [0.1, 0.5, None]
+    assert list(specs) == [0.1, 0.5, 1.0]
+
+
 def test_teacher_and_init_from_are_separate_stages() -> None:
     pretrain = BASE["pretrain"] | {
         "packing": {"format": "full_sentences"},

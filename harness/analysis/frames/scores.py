@@ -93,9 +93,23 @@ def probes_frame(results: Results) -> pd.DataFrame:
     `score` and `chance` are accuracies, `items` is the number of items. If a model does not support
     the probe, they are NaN and 0, and `unsupported_reason` says why.
     """
+    return _probes(results, [run for run in results.plan.probe_runs if run.pretrain_fraction == 1])
+
+
+def checkpoint_probes_frame(results: Results) -> pd.DataFrame:
+    """`probes_frame` of checkpoints during pretraining, with their `pretrain_fraction`."""
+    runs = [run for run in results.plan.probe_runs if run.pretrain_fraction < 1]
+    frames = [
+        _probes(results, [run]).assign(pretrain_fraction=run.pretrain_fraction) for run in runs
+    ]
+    empty = pd.DataFrame(columns=[*PROBE_COLUMNS, "pretrain_fraction"])
+    return pd.concat(frames, ignore_index=True) if frames else empty
+
+
+def _probes(results: Results, runs: Sequence[ProbeRun]) -> pd.DataFrame:
     rows = [
         (run.arm, run.probe, category, run.pretrain_seed, *figures)
-        for run in results.plan.probe_runs
+        for run in runs
         if run.key in results.finished
         for category, *figures in _probe_scores(run, results)
     ]
@@ -110,7 +124,7 @@ def probe_items_frame(results: Results) -> pd.DataFrame:
             arm=run.arm, probe=run.probe, pretrain_seed=run.pretrain_seed
         )
         for run in results.plan.probe_runs
-        if run.key in results.finished
+        if run.key in results.finished and run.pretrain_fraction == 1
     ]
     empty = pd.DataFrame(columns=PROBE_ITEM_COLUMNS)
     return pd.concat(frames, ignore_index=True)[PROBE_ITEM_COLUMNS] if frames else empty

@@ -24,7 +24,7 @@ from harness.execution.stages.planned_data import (
     planned_text,
     with_planned_vectors,
 )
-from harness.execution.stages.task_runner import HOLDOUT_SEED, read_examples
+from harness.execution.stages.task_runner import HOLDOUT_SEED, network_folder, read_examples
 from harness.execution.utilisation import known_peak
 from harness.finetuning.search.pretrain_search import BEST, with_settings
 from harness.plan.learned_vocabularies import VOCAB_SIZE
@@ -215,7 +215,7 @@ def held_out_loss(context: StageContext) -> Metrics:
 
 def probe(context: StageContext) -> Metrics:
     """Scores the items of a probe; writes them, or the reason why the model does not support it."""
-    model = context.inputs["pretrain"] / "model"
+    model = network_folder(context)
     read = partial(planned_items, context.spec)
     probed = probing.probe(model, context.inputs["tokenizer"], context.spec["probe"], read)
     probed.items.to_parquet(context.out / "items.parquet", index=False)

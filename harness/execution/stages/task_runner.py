@@ -252,10 +252,14 @@ def _stored_head(folder: Path, task: str) -> Path:
 
 
 def _model_folder(context: StageContext) -> Path:
-    """Folder of the initial weights: after training on other tasks, or as pretrained, at the end or
-    at a fraction of the updates."""
+    """Folder of the initial weights: after training on other tasks, or as pretrained."""
     if "body" in context.inputs:
         return context.inputs["body"] / "model"
+    return network_folder(context)
+
+
+def network_folder(context: StageContext) -> Path:
+    """Folder of a pretrained network, at the end or after a fraction of the updates."""
     folder, fraction = context.inputs["pretrain"], context.spec.get("pretrain_fraction")
     if fraction is None:
         return folder / "model"

@@ -49,12 +49,13 @@ def learning_curves(points: pd.DataFrame, costs: Sequence[str], name: str) -> st
     return _panels(points, costs, name, "average of the suite x 100", _learning, logarithmic=True)
 
 
-def task_curves(points: pd.DataFrame) -> str | None:
+def task_curves(points: pd.DataFrame, name: str = "learning_tasks") -> str | None:
     """Score of each column by tokens (logarithmic axis), a panel each: the mean over seeds as a
     line, with bars from the lowest to the highest; null if the tokens are unknown.
 
     Args:
         points: result of `harness.report.sections.curves.task_points`.
+        name: of the figure.
     """
     points = points[points["tokens"] > 0].dropna(subset="score")
     if points.empty:
@@ -76,7 +77,7 @@ def task_curves(points: pd.DataFrame) -> str | None:
         figure.supxlabel("pretraining tokens", fontsize=9)
         figure.supylabel("score x 100", fontsize=9)
         style.legend_above(figure, drawn)
-        return style.as_svg(figure, "learning_tasks")
+        return style.as_svg(figure, name)
 
 
 def loss_and_score(points: pd.DataFrame, arms: Sequence[str]) -> str:

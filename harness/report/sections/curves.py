@@ -14,7 +14,6 @@ from harness.leaderboard.build import experiment_table
 from harness.leaderboard.cells import MISSING, seeds_cell
 from harness.leaderboard.measured_rows import run_scores
 from harness.leaderboard.text_tables import TextTable
-from harness.report.chance_checks import UNTRAINED, controls
 from harness.report.difference_tables import FEW_ROWS
 from harness.report.figures.pretraining import learning_curves, loss_curves, task_curves
 from harness.report.layout import Plot, Section
@@ -22,7 +21,7 @@ from harness.report.run_scores import averages
 from harness.report.sections.learning_thresholds import (
     THRESHOLDS,
     THRESHOLDS_NOTE,
-    threshold_table,
+    thresholds_of,
 )
 from harness.report.sections.loss_differences import (
     BITS_DIFFERENCES,
@@ -37,6 +36,7 @@ from harness.report.sections.pretraining import (
     pretraining_hours,
     source_losses_table,
 )
+from harness.report.sections.probe_curves import along_the_way
 
 LOSS_NOTE = (
     "Training loss after each share of the tokens and held-out loss at the end, in nats per "
@@ -104,6 +104,8 @@ def learning_section(results: Results) -> Section | None:
     if (thresholds := thresholds_table(results)).rows:
         notes.append(THRESHOLDS_NOTE)
         tables[THRESHOLDS] = thresholds
+    more, thresholds_of_probes = along_the_way(results)
+    plots, tables = plots | more, tables | thresholds_of_probes
     return Section("Learning curves", notes, plots, tables)
 
 
@@ -174,14 +176,9 @@ def task_points(results: Results) -> pd.DataFrame:
 def thresholds_table(results: Results) -> TextTable:
     """Tokens from which on each arm exceeds the first untrained network, by column and in the
     average; no rows without one."""
-    known = [arm for arm, kind in controls(results).items() if kind == UNTRAINED]
-    if not known:
-        return TextTable([], [])
     averages = learning_points(results).rename(columns={"average": "score"})
     found = [task_points(results), averages.assign(column="average")]
-    table = threshold_table(pd.concat([one[TASK_COLUMNS] for one in found]), known[0])
-    order = list(results.arms).index
-    return TextTable(table.head, sorted(table.rows, key=lambda row: order(row[0])))
+    return thresholds_of(results, pd.concat([one[TASK_COLUMNS] for one in found]))
 
 
 def learning_table(results: Results) -> TextTable:

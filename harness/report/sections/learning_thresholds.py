@@ -6,9 +6,11 @@ from typing import Any
 import pandas as pd
 
 from harness.analysis.comparison.differences import LEVEL, MIN_SEEDS
+from harness.analysis.results import Results
 from harness.analysis.statistics.welch import contrast_over_seeds
 from harness.leaderboard.cells import MISSING
 from harness.leaderboard.text_tables import TextTable
+from harness.report.chance_checks import UNTRAINED, controls
 
 THRESHOLDS = "Tokens until the score exceeds the untrained network"
 THRESHOLDS_NOTE = (
@@ -18,6 +20,21 @@ THRESHOLDS_NOTE = (
     "two checkpoints."
 )
 MILLION = 1_000_000
+
+
+def thresholds_of(results: Results, points: pd.DataFrame) -> TextTable:
+    """`threshold_table` with the first network without pretraining, arms in their order; no rows
+    without one.
+
+    Args:
+        points: as for `threshold_table`.
+    """
+    known = [arm for arm, kind in controls(results).items() if kind == UNTRAINED]
+    if not known:
+        return TextTable([], [])
+    table = threshold_table(points, known[0])
+    order = list(results.arms).index
+    return TextTable(table.head, sorted(table.rows, key=lambda row: order(row[0])))
 
 
 def threshold_table(points: pd.DataFrame, untrained: str) -> TextTable:
