@@ -7,6 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from harness.analysis.frames.costs import pretraining_costs
 from harness.analysis.results import Results
 from harness.core.files import write_atomically
 from harness.leaderboard.render import (
@@ -65,7 +66,9 @@ def write_report(results: Results, out: Path) -> None:
     }
     content = _content(results, table, pairs)
     if verdicts := content["verdicts"]:
-        data["verdicts.csv"] = verdicts_csv(results.experiment, verdicts)
+        data["verdicts.csv"] = verdicts_csv(
+            results.experiment, verdicts, pretraining_costs(results)["tokens"].to_dict()
+        )
     content["downloads"] = {name: DESCRIPTIONS[name] for name in data}
     shown = replace(table, protocol=PROTOCOL)
     files = {

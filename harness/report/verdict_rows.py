@@ -1,6 +1,6 @@
 """The verdicts of a report as comma-separated text."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from harness.core.csv_text import csv_text
 from harness.experiment.experiment import Experiment
@@ -8,17 +8,25 @@ from harness.report.verdict import Verdict
 
 COLUMNS = [
     *("claims", "expectation", "verdict", "difference", "unit"),
-    *("low", "high", "p_value", "p_holm", "num_seeds", "reason"),
+    *("low", "high", "p_value", "p_holm", "num_seeds", "tokens", "reason"),
 ]
 
 
-def verdicts_csv(experiment: Experiment, verdicts: Sequence[Verdict]) -> str:
-    """One line for each expectation: COLUMNS. `claims` are ids, separated by spaces."""
-    return csv_text([COLUMNS, *(_row(experiment, one) for one in verdicts)])
+def verdicts_csv(
+    experiment: Experiment, verdicts: Sequence[Verdict], tokens: Mapping[str, float]
+) -> str:
+    """One line for each expectation: COLUMNS. `claims` are ids, separated by spaces; `tokens` the
+    largest number that one of its arms is pretrained on.
+
+    Args:
+        tokens: of one pretraining run of each arm; NaN if unknown.
+    """
+    return csv_text([COLUMNS, *(_row(experiment, one, tokens) for one in verdicts)])
 
 
-def _row(experiment: Experiment, verdict: Verdict) -> list[str]:
+def _row(experiment: Experiment, verdict: Verdict, tokens: Mapping[str, float]) -> list[str]:
     claim = verdict.claim
+    spent = [number for arm in claim.expectation.arms if (number := tokens.get(arm, 0)) > 0]
     ids = " ".join(experiment.claims_of(claim.expectation))
     figures = [""] * 7
     if found := claim.found:
@@ -27,4 +35,5 @@ def _row(experiment: Experiment, verdict: Verdict) -> list[str]:
         if claim.is_counted:
             numbers[2] = ""  # an exact difference is no test
         figures = [f"{found.estimate:.4f}", claim.unit, *numbers, adjusted, str(found.num_seeds)]
-    return [ids, str(claim.expectation), verdict.word, *figures, verdict.reason]
+    most = f"{max(spent):.0f}" if spent else ""
+    return [ids, str(claim.expectation), verdict.word, *figures, most, verdict.reason]

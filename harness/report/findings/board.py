@@ -11,6 +11,7 @@ import csv
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 from scipy.stats import binomtest
@@ -44,6 +45,8 @@ class Evidence:
     p_value: float | None
     num_seeds: int
     reason: str
+    tokens: float | None = None
+    """The largest number that one of the arms is pretrained on; null if it is not known."""
 
     @property
     def is_judged(self) -> bool:
@@ -111,6 +114,7 @@ def _evidence(report: str, row: Mapping[str, str]) -> Evidence:
         p_value=_checked(p_value),
         num_seeds=int(row["num_seeds"] or 0),
         reason=row["reason"],
+        tokens=float(row["tokens"]) if row["tokens"] else None,
     )
 
 
@@ -178,6 +182,31 @@ def counts(found: Sequence[Finding]) -> dict[str, int]:
     """Each of WORDS to its number of claims."""
     numbers = Counter(one.verdict for one in found)
     return {word: numbers[word] for word in WORDS}
+
+
+BUDGETS = (1e6, 3e6, 1e7)
+"""Tokens between which budgets are told apart in `accuracy_by_budget`."""
+
+
+def accuracy_by_budget(
+    found: Sequence[Finding],
+) -> dict[tuple[float, float], tuple[int, int, tuple[float, float, float]]]:
+    """`decision_accuracy` of the evidence with budgets of some range: (from, below) in tokens to
+    the numbers of confirmed and refuted claims, and it."""
+    ends = (0.0, *BUDGETS, float("inf"))
+    by_range = {}
+    for low, high in pairwise(ends):
+        own = [_within(one, low, high) for one in found]
+        if accuracy := decision_accuracy(own):
+            numbers = counts(own)
+            by_range[low, high] = (numbers["confirmed"], numbers["refuted"], accuracy)
+    return by_range
+
+
+def _within(one: Finding, low: float, high: float) -> Finding:
+    """A finding by the evidence with a budget in a range of tokens."""
+    kept = [of for of in one.evidence if of.tokens is not None and low <= of.tokens < high]
+    return Finding(one.claim, overall(kept), kept)
 
 
 def decision_accuracy(found: Sequence[Finding]) -> tuple[float, float, float] | None:

@@ -8,7 +8,13 @@ from pathlib import Path
 from harness.experiment.claims import CLAIMS
 from harness.leaderboard.render import markdown_escape
 from harness.report.difference_tables import amount
-from harness.report.findings.board import Evidence, Finding, counts, decision_accuracy
+from harness.report.findings.board import (
+    Evidence,
+    Finding,
+    accuracy_by_budget,
+    counts,
+    decision_accuracy,
+)
 from harness.report.layout import template
 from harness.report.verdict import POINTS
 
@@ -26,6 +32,7 @@ def board(found: Sequence[Finding], reports: Path, out: Path) -> str:
         counts=counts(found),
         num_claims=len(CLAIMS),
         accuracy=decision_accuracy(found),
+        by_budget=[(_range(*ends), *of) for ends, of in accuracy_by_budget(found).items()],
         num_reports=len({one.report for finding in found for one in finding.evidence}),
         folder=reports.name,
         md=markdown_escape,
@@ -36,6 +43,13 @@ def board(found: Sequence[Finding], reports: Path, out: Path) -> str:
 
 def _link(page: Path, out: Path) -> str:
     return Path(os.path.relpath(page, out.parent)).as_posix()
+
+
+def _range(low: float, high: float) -> str:
+    """A range of tokens in words."""
+    if not low:
+        return f"below {high / 1e6:g}M"
+    return f"from {low / 1e6:g}M" if high == float("inf") else f"{low / 1e6:g}M to {high / 1e6:g}M"
 
 
 def shown(one: Evidence) -> str:

@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from harness.experiment.claims import CLAIMS
 from harness.leaderboard.published_relations import published_relations
 from harness.report.findings.board import (
     Evidence,
+    accuracy_by_budget,
     counts,
     decision_accuracy,
     findings,
@@ -107,11 +109,27 @@ def test_decision_accuracy_has_the_exact_interval() -> None:
     assert decision_accuracy(findings([])) is None
 
 
+def test_decision_accuracy_by_budget() -> None:
+    """A claim counts in each range of budgets that decides it, whatever others say."""
+    rows = [
+        replace(evidence("refuted", claims=("E24",)), tokens=2e5),
+        replace(evidence("confirmed", claims=("E24",)), tokens=2e6),
+        replace(evidence("confirmed", claims=("E1",)), tokens=2e6),
+        replace(evidence("inconclusive", 0.5, claims=("E2",)), tokens=2e6),
+        evidence("confirmed", claims=("E3",)),  # of an unknown budget
+    ]
+    found = {ends: of[:2] for ends, of in accuracy_by_budget(findings(rows)).items()}
+    assert found == {(0.0, 1e6): (0, 1), (1e6, 3e6): (2, 0)}
+    page = board(findings(rows), Path("reports"), Path("findings.md"))
+    assert "| below 1M | 0 | 1 | 0 % | 0 to 98 % |" in page  # 1 - 0.025 of one claim
+    assert "| 1M to 3M | 2 | 0 | 100 % | 16 to 100 % |" in page  # sqrt(0.025)
+
+
 def test_a_board_is_made_of_the_files_of_reports(tmp_path: Path) -> None:
     folder = tmp_path / "reports" / "part" / "study"
     folder.mkdir(parents=True)
     lines = [
-        ("E1 E2", "a_b > c|d", "confirmed", "2.0", "points", "1.0", "3.0", "0.001", "", "3", "why"),
+        ("E1 E2", "a_b > c|d", "confirmed", "2.0", "points", "1.0", "3.0", "0.001", "", "3", "2e6", "why"),
         (
             "E3",
             "x < y in held-out loss",
@@ -124,9 +142,10 @@ def test_a_board_is_made_of_the_files_of_reports(tmp_path: Path) -> None:
             "",
             "3",
             "",
+            "",
         ),
-        ("", "p > q", "refuted", "-2.0", "points", "-3.0", "-1.0", "0.001", "", "3", ""),
-        ("E4", "r > s", "inconclusive", "", "", "", "", "", "", "", "no score yet"),
+        ("", "p > q", "refuted", "-2.0", "points", "-3.0", "-1.0", "0.001", "", "3", "", ""),
+        ("E4", "r > s", "inconclusive", "", "", "", "", "", "", "", "", "no score yet"),
     ]
     (folder / "verdicts.csv").write_text(csv_text([COLUMNS, *lines]))
     found = findings(read_evidence(tmp_path / "reports"))
@@ -151,16 +170,16 @@ def test_a_board_is_made_of_the_files_of_reports(tmp_path: Path) -> None:
     ("lines", "expected"),
     [
         ([["claims"]], "the columns must be claims, expectation"),
-        ([COLUMNS, ["E999", "a > b", "confirmed", *["1"] * 7, ""]], "unknown claims: E999"),
+        ([COLUMNS, ["E999", "a > b", "confirmed", *["1"] * 8, ""]], "unknown claims: E999"),
         (
-            [COLUMNS, ["E1", "a > b", "confirmed", "much", *["1"] * 6, ""]],
+            [COLUMNS, ["E1", "a > b", "confirmed", "much", *["1"] * 7, ""]],
             "does not have the values",
         ),
         ([COLUMNS, ["E1", "a > b"]], "does not have the values"),
-        ([COLUMNS, ["E1", "a > b", "konfirmed", *["1"] * 8]], "does not have the values"),
-        ([COLUMNS, ["E1", "a > b", "void", "1", "points", "0", "2", "7", "", "3", ""]], "not have"),
-        ([COLUMNS, ["E1", "a > b", "void", *["1"] * 9]], "does not have the values"),
-        ([COLUMNS, ["E1", "a" * 200_000, "void", *["1"] * 8]], "cannot be read: field larger"),
+        ([COLUMNS, ["E1", "a > b", "konfirmed", *["1"] * 9]], "does not have the values"),
+        ([COLUMNS, ["E1", "a > b", "void", "1", "points", "0", "2", "7", "", "3", "", ""]], "not have"),
+        ([COLUMNS, ["E1", "a > b", "void", *["1"] * 10]], "does not have the values"),
+        ([COLUMNS, ["E1", "a" * 200_000, "void", *["1"] * 9]], "cannot be read: field larger"),
     ],
 )
 def test_broken_files_are_named(tmp_path: Path, lines: list[list[str]], expected: str) -> None:
