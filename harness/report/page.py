@@ -67,7 +67,12 @@ def write_report(results: Results, out: Path) -> None:
     content = _content(results, table, pairs)
     if verdicts := content["verdicts"]:
         data["verdicts.csv"] = verdicts_csv(
-            results.experiment, verdicts, pretraining_costs(results)["tokens"].to_dict()
+            results.experiment,
+            verdicts,
+            {
+                str(arm): float(tokens)
+                for arm, tokens in pretraining_costs(results)["tokens"].items()
+            },
         )
     content["downloads"] = {name: DESCRIPTIONS[name] for name in data}
     shown = replace(table, protocol=PROTOCOL)
