@@ -29,6 +29,7 @@ from harness.plan.plan import FinetuneRun, Plan, Stage
 from harness.pretraining.budget import Budget
 from harness.pretraining.recipes import RECIPES
 from harness.pretraining.recipes.pretrain import Pretrain
+from harness.report.declared import declared_expectations
 from harness.report.pairwise import pairwise
 from harness.report.provenance import report_provenance
 from harness.report.verdict import Pair
@@ -62,6 +63,7 @@ FRAMES: dict[str, Callable[[Results], Any]] = {
     "trained": adaptation.trained_parameters,
     "label_counts": adaptation.label_counts,
     "provenance": report_provenance,
+    "declared": declared_expectations,
 }
 """Name of a frame to its function."""
 
@@ -229,6 +231,7 @@ def _made_up(
         "curves": _curves(skills, seeds[0]),
         "costs": _costs(skills),
         "totals": _totals(skills, seeds[0]),
+        "declared": {},
         "provenance": {"machine": {"cpu": "one"}, "command": "harness run made-up.yaml"},
     }
     return MadeUpResults(plan, finished, predictions.__getitem__, counted.__getitem__, frames)

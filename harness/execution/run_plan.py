@@ -5,6 +5,7 @@ from rich.console import Console
 from harness.core.signals import terminated_as_interrupted
 from harness.execution.backends import DEFAULT_BACKEND, LOCAL_BACKENDS, make_backend
 from harness.execution.backends.processes import default_jobs
+from harness.execution.declared import remember_expectations
 from harness.execution.devices import devices_problem
 from harness.execution.execution_result import Execution
 from harness.execution.executor import execute
@@ -35,6 +36,7 @@ def run_plan(
             lacks the devices that the stages take.
     """
     done = store.finished()
+    remember_expectations(plan, store, done)
     check_modules(stage for key, stage in plan.stages.items() if key not in done)
     in_process = any(needs_this_process(name) for name in plan.experiment.plugins)
     executor = executor or ("serial" if in_process else DEFAULT_BACKEND)

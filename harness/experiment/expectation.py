@@ -59,6 +59,13 @@ class _Expectation(ConfigModel):
     outcome: str = AVERAGE
     """`average`, a column of the suite, one column minus another (`in-domain - shifted`), a probe
     or one of its categories (`blimp/wh_island`), or one of QUANTITIES."""
+    predicted: float | None = Field(default=None, allow_inf_nan=False)
+    """The sum that is predicted, in points or in the unit of the quantity."""
+
+    @property
+    def declared_as(self) -> str:
+        """The expectation with what is predicted."""
+        return str(self) if self.predicted is None else f"{self}, predicted {self.predicted:+g}"
 
     @property
     def sign(self) -> str:
@@ -200,12 +207,17 @@ def _form(value: Any) -> str:
 
 
 def _parsed(value: Any) -> Any:
-    """The fields of an expectation from its text, or from {outcome: text}."""
-    outcome, text = AVERAGE, value
-    if isinstance(value, Mapping) and len(value) == 1:
-        ((outcome, text),) = value.items()
+    """The fields of an expectation from its text, or from {outcome: text} and `predicted`."""
+    outcome, text, more = AVERAGE, value, {}
+    if isinstance(value, Mapping) and len(rest := {**value}) - ("predicted" in value) == 1:
+        more = {name: rest.pop(name) for name in ("predicted",) if name in rest}
+        ((outcome, text),) = rest.items()
     if not isinstance(text, str) or not isinstance(outcome, str):
         return as_tuples(value)
+    return _fields(outcome, text) | more
+
+
+def _fields(outcome: str, text: str) -> dict[str, Any]:
     if len(text) > MAX_TEXT:
         raise ValueError(f"an expectation must have at most {MAX_TEXT:,} characters")
     if match := _EQUAL.fullmatch(text.strip()):

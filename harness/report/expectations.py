@@ -29,6 +29,7 @@ from harness.experiment.expectation import (
     Expectation,
     Trend,
 )
+from harness.report.declared import predicted_line
 from harness.report.manipulation_checks import void_reasons
 from harness.report.sections.transfer import comparable
 from harness.report.verdict import Claim
@@ -60,6 +61,7 @@ def _claim(results: Results, compared: Comparer, one: Expectation, number: int) 
         [arm for arm in one.arms if arm in checkpoints],
         void=void_reasons(results, _learned(compared, outcome, one), one) if outcome else (),
         reversed_steps=_reversed_steps(results, outcome, one) if isinstance(one, Trend) else (),
+        predicted=predicted_line(results, one),
         level=(1 - LEVEL) / number,
     )
 

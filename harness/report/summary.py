@@ -57,4 +57,5 @@ def summary(results: Results) -> Summary:
 def _line(verdict: Verdict) -> str:
     claim = verdict.claim
     figures = f", {claimed_figure(claim)} ({claimed_interval(claim)})" if claim.found else ""
-    return f"{claim.expectation}: {verdict.word}{figures}; {verdict.reason}"
+    predicted = f"; {claim.predicted}" if claim.predicted else ""
+    return f"{claim.expectation}: {verdict.word}{figures}; {verdict.reason}{predicted}"

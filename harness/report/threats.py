@@ -22,6 +22,7 @@ from harness.plan.checks.settings import (
 )
 from harness.report import chance_checks, pretraining_checks, run_checks, search_checks
 from harness.report.comparison import compared_arms
+from harness.report.declared import declared_late
 from harness.report.difference_tables import num_columns
 from harness.report.equal_arms import equal_arms
 from harness.report.run_scores import RunScores
@@ -72,6 +73,7 @@ def findings(
         *_approximations(results, table),
         *search_checks.untuned(results),
         *search_checks.untuned_pretraining(results),
+        *declared_late(results),
         *results.experiment.threats,
         *of_checkpoints(results),
         *_adopted(results),

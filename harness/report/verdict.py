@@ -54,6 +54,8 @@ class Claim:
     """Why the results cannot answer it (`harness.report.manipulation_checks`)."""
     reversed_steps: Sequence[str] = ()
     """Steps of a trend whose difference is significant in the other direction: `b > a`."""
+    predicted: str = ""
+    """What was predicted, and when (`harness.report.declared`)."""
     level: float = 1 - LEVEL
     """At which p by Holm may count first: 0.05 over the number of expectations."""
 

@@ -162,6 +162,25 @@ def test_seeds() -> None:
             Seeds.read({"pretrain": wrong})
 
 
+def test_expectations_may_predict_the_difference() -> None:
+    declared = [
+        {"average": "a > b", "predicted": 20},
+        {"predicted": -0.5, "loss": "a < b"},
+        {"CoLA": "a = b within 2", "predicted": 0},
+    ]
+    found = experiment(expect=declared).expect
+    assert [one.predicted for one in found] == [20, -0.5, 0]
+    assert [one.declared_as for one in found] == [
+        "a > b, predicted +20",
+        "a < b in held-out loss, predicted -0.5",
+        "a = b within 2 on CoLA, predicted +0",
+    ]
+    assert experiment(expect=[one.model_dump(mode="json") for one in found]).expect == found
+    for wrong in (float("nan"), "much"):
+        with pytest.raises(ValidationError, match="predicted"):
+            experiment(expect={"average": "a > b", "predicted": wrong})
+
+
 def test_expectations() -> None:
     assert experiment(expect="a > b").expect == (Comparison(better="a", worse="b"),)
     assert len(experiment(expect=["a > b", {"better": "c", "worse": "d"}]).expect) == 2

@@ -129,7 +129,20 @@ def test_a_board_is_made_of_the_files_of_reports(tmp_path: Path) -> None:
     folder = tmp_path / "reports" / "part" / "study"
     folder.mkdir(parents=True)
     lines = [
-        ("E1 E2", "a_b > c|d", "confirmed", "2.0", "points", "1.0", "3.0", "0.001", "", "3", "2e6", "why"),
+        (
+            "E1 E2",
+            "a_b > c|d",
+            "confirmed",
+            "2.0",
+            "points",
+            "1.0",
+            "3.0",
+            "0.001",
+            "",
+            "3",
+            "2e6",
+            "why",
+        ),
         (
             "E3",
             "x < y in held-out loss",
@@ -177,7 +190,10 @@ def test_a_board_is_made_of_the_files_of_reports(tmp_path: Path) -> None:
         ),
         ([COLUMNS, ["E1", "a > b"]], "does not have the values"),
         ([COLUMNS, ["E1", "a > b", "konfirmed", *["1"] * 9]], "does not have the values"),
-        ([COLUMNS, ["E1", "a > b", "void", "1", "points", "0", "2", "7", "", "3", "", ""]], "not have"),
+        (
+            [COLUMNS, ["E1", "a > b", "void", "1", "points", "0", "2", "7", "", "3", "", ""]],
+            "not have",
+        ),
         ([COLUMNS, ["E1", "a > b", "void", *["1"] * 10]], "does not have the values"),
         ([COLUMNS, ["E1", "a" * 200_000, "void", *["1"] * 9]], "cannot be read: field larger"),
     ],

@@ -1,0 +1,44 @@
+"""What was predicted, and whether expectations were declared before their results."""
+
+from collections.abc import Iterator, Mapping
+
+from harness.analysis.results import Results
+from harness.experiment.expectation import QUANTITIES, Expectation
+from harness.report.difference_tables import amount
+from harness.report.verdict import POINTS
+from harness.store.declared import Declared, read_declared
+
+
+def declared_expectations(results: Results) -> Mapping[str, Declared]:
+    """Expectation to the first run with it, as far as it is known."""
+    return read_declared(results.store.root, results.experiment.name)
+
+
+def predicted_line(results: Results, one: Expectation) -> str:
+    """What was predicted, and when; empty without a prediction."""
+    if one.predicted is None:
+        return ""
+    unit = QUANTITIES[one.outcome].unit if one.outcome in QUANTITIES else POINTS
+    line = f"predicted {amount(one.predicted, unit)} {unit}"
+    known = results.get(declared_expectations).get(one.declared_as)
+    if not known or known.finished is None:
+        return line
+    if not known.finished:
+        return f"{line} before its first result"
+    return f"{line} after {_results(known)}"
+
+
+def declared_late(results: Results) -> Iterator[str]:
+    """A threat for each expectation that was declared after results for it."""
+    known = results.get(declared_expectations)
+    for one in results.experiment.expectations:
+        declared = known.get(one.declared_as)
+        if declared and declared.finished:
+            yield (
+                f"The expectation {one.declared_as} was first declared after {_results(declared)}, "
+                f"at {declared.time}; its p value holds for expectations that are declared before."
+            )
+
+
+def _results(declared: Declared) -> str:
+    return f"{declared.finished:,} of the {declared.planned:,} stages with its results had finished"
