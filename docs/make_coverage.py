@@ -28,9 +28,9 @@ DATA, PAGE = DOCS / "coverage.csv", DOCS / "coverage.md"
 STATUSES = {
     "there": "can be declared, and is tested",
     "partly": "the reason says what is missing",
-    "published": "not trained here; rows of published tables stand beside measured ones",
+    "published": "rows of published tables only",
     "missing": "cannot be declared",
-    "out of scope": "no open model or data of language",
+    "out of scope": "closed models, and vision",
 }
 HEAD = """# Coverage
 
@@ -40,7 +40,8 @@ a report does not exist. Do not edit this page.
 
 The claims of the literature are in [findings](findings.md). *There* means that the small networks
 of the tests have it, not that it was run at its published size; a reason beside it says how it
-departs from the publication. Reports are linked where there are any, else an experiment.
+departs from the publication. Reports are linked where there are any, else an experiment; most are
+on the micro-world, with its counterparts of the tasks.
 """
 COLUMNS = ("", "what", "status", "in YAML", "tests", "report", "reason")
 PUBLISHED = "published"
@@ -181,18 +182,17 @@ def accepts(option: Schema, value: Any) -> bool:
     """Whether a plain value matches a schema without alternatives."""
     if "const" in option or "enum" in option:
         return value in option.get("enum", [option.get("const")])
-    kind = option.get("type")
+    kind = str(option.get("type"))
     if isinstance(value, bool):
-        return bool(kind == "boolean")
+        return kind == "boolean"
     return kind in TYPES and isinstance(value, TYPES[kind])
 
 
 def page(rows: list[Row]) -> str:
     """The page."""
     sections = list(dict.fromkeys(row.section for row in rows))
-    tables = (
-        section_table(name, [row for row in rows if row.section == name]) for name in sections
-    )
+    grouped = {name: [row for row in rows if row.section == name] for name in sections}
+    tables = (section_table(name, found) for name, found in grouped.items())
     return "\n".join([HEAD, counts(rows, sections), *tables])
 
 
