@@ -29,7 +29,7 @@ STATUSES = {
     "there": "can be declared, and is tested",
     "partly": "the reason says what is missing",
     "published": "rows of published tables only",
-    "missing": "cannot be declared",
+    "missing": "absent",
     "out of scope": "closed models, and vision",
 }
 HEAD = """# Coverage
