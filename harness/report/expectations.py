@@ -59,16 +59,16 @@ def _claim(results: Results, compared: Comparer, one: Expectation, number: int) 
         one,
         _difference(results, outcome, one),
         [arm for arm in one.arms if arm in checkpoints],
-        void=void_reasons(results, _learned(compared, outcome, one), one) if outcome else (),
+        void=void_reasons(results, outcome, one, _learned(compared, one)) if outcome else (),
         reversed_steps=_reversed_steps(results, outcome, one) if isinstance(one, Trend) else (),
         predicted=predicted_line(results, one),
         level=(1 - LEVEL) / number,
     )
 
 
-def _learned(compared: Comparer, outcome: Outcome, one: Expectation) -> Outcome:
-    """What arms must have learned for an expectation to be judged: of a gap, its first column."""
-    return compared.outcomes[one.outcome.split(GAP)[0]] if GAP in one.outcome else outcome
+def _learned(compared: Comparer, one: Expectation) -> Outcome | None:
+    """Of a gap, its first column, which arms must have learned for the gap to be judged."""
+    return compared.outcomes[one.outcome.split(GAP)[0]] if GAP in one.outcome else None
 
 
 def _reversed_steps(results: Results, outcome: Outcome | None, one: Trend) -> list[str]:

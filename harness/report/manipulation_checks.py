@@ -31,16 +31,19 @@ ARCHITECTURE = ("pretrain.model.family", "pretrain.size")
 """Begin of the paths of the fields that a network and its untrained twin share."""
 
 
-def void_reasons(results: Results, outcome: Outcome, one: Expectation) -> list[str]:
+def void_reasons(
+    results: Results, outcome: Outcome, one: Expectation, learned: Outcome | None = None
+) -> list[str]:
     """Why the results cannot confirm or refute an expectation; empty if they can. Expectations that
     name a network without pretraining are themselves about the effect of training.
 
     Args:
-        outcome: what the expectation is about, a column, an average or a probe.
+        outcome: what the expectation is about, a column, an average, a gap or a probe.
+        learned: of a gap, its first column, which arms must have learned.
     """
     known = controls(results)
     arms = [arm for arm in one.arms if arm not in known and not guesses(results, arm)]
-    top = _level(outcome.terms, _maxima(results, outcome))
+    top = None if learned else _level(outcome.terms, _maxima(results, outcome))
     runs = [outcome.observed(arm) for arm in arms]
     if top is not None and arms and all(len(of) and min(of) >= NEAR_MAXIMUM * top for of in runs):
         return [f"{' and '.join(arms)} are at the highest possible score ({top:.1f}) in every run"]
@@ -48,8 +51,9 @@ def void_reasons(results: Results, outcome: Outcome, one: Expectation) -> list[s
         return ["arms have the same score in every run"]
     if UNTRAINED in map(known.get, one.arms):
         return []
-    floor = _level(outcome.terms, _chance(results, outcome))
-    return [reason for arm in arms for reason in _low(results, outcome, arm, floor)]
+    shown = learned or outcome
+    floor = _level(shown.terms, _chance(results, shown))
+    return [reason for arm in arms for reason in _low(results, shown, arm, floor)]
 
 
 def _low(results: Results, outcome: Outcome, arm: str, floor: float | None) -> Iterator[str]:

@@ -267,3 +267,13 @@ def test_a_gap_is_void_if_its_first_column_is_at_chance(fabricate):
     found = verdicts_of(expecting(data, *expect))
     assert [one.word for one in found] == ["void", "void"]
     assert all("a is not shown to be above chance" in one.reason for one in found)
+
+
+def test_a_gap_is_judged_where_its_first_column_is_at_the_ceiling(fabricate):
+    """An arm that is right on all examples has learned the column; its gap may still differ."""
+    data = fabricate({"a": 1.0, "b": 1.0})
+    (one,) = verdicts_of(expecting(data, ("a", "b", "sst2 - mrpc")))
+    assert one.word == "void" and one.reason == "arms have the same score in every run"
+    worse = fabricate({"a": 0.95, "b": 1.0})
+    (one,) = verdicts_of(expecting(worse, ("a", "b", "sst2 - mrpc")))
+    assert one.word == "inconclusive"
