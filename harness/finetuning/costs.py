@@ -70,7 +70,7 @@ def stored(model: TaskModel) -> dict[str, Tensor]:
 
 def _kept_for_backward(model: TaskModel, loss: Any, batch: Batch) -> int:
     """Bytes of the tensors saved for the backward pass, without weights, each storage once."""
-    fixed = [one for one in model.buffers() if one.is_floating_point() and one.ndim > 1]  # VeRA's
+    fixed = [one for one in model.buffers() if one.is_floating_point() and one.ndim == 2]  # of VeRA
     weights = {one.untyped_storage().data_ptr() for one in [*model.parameters(), *fixed]}
     kept: dict[int, tuple[int, Any]] = {}
 
