@@ -146,8 +146,9 @@ def test_a_module_plugs_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert again.run(executor="serial").last_run.computed == []
 
 
-def test_a_finetuned_model_predicts_what_its_run_predicted(tmp_path: Path) -> None:
-    evaluate = {**EXPERIMENT["evaluate"], "save_weights": True, "adaptation": "lora"}
+@pytest.mark.parametrize("adaptation", ["lora", "dora", "vera"])
+def test_a_finetuned_model_predicts_what_its_run_predicted(tmp_path: Path, adaptation: str) -> None:
+    evaluate = {**EXPERIMENT["evaluate"], "save_weights": True, "adaptation": adaptation}
     study = harness.declare({**EXPERIMENT, "evaluate": evaluate}, store=tmp_path)
     with pytest.raises(ValueError, match="is not finished"):
         study.finetuned("micro-sst2")

@@ -6,6 +6,8 @@ from pydantic import BeforeValidator, Discriminator, Field, TypeAdapter
 
 from harness.core.config import ConfigModel, as_tuples, unknown_name
 
+Targets = Annotated[tuple[str, ...], Field(min_length=1)] | None
+
 
 class Adaptation(ConfigModel):
     """Which parameters are trained on a task, and which are added."""
@@ -64,16 +66,56 @@ class Gradual(Adaptation):
     whole: ClassVar[bool] = True
 
 
-class Lora(Adaptation):
-    """Low-rank updates of frozen weights (Hu et al. 2022)."""
+class LowRank(Adaptation):
+    """The fields of low-rank updates of frozen weights."""
 
-    kind: Literal["lora"] = "lora"
     rank: int = Field(default=8, ge=1)
     alpha: float = Field(default=16.0, gt=0)
     """The update is scaled by alpha / rank."""
     dropout: float = Field(default=0.0, ge=0, lt=1)
-    targets: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
-    """Module names of the projections; null: query and value (section 4.2)."""
+    targets: Targets = None
+    """Module names of the projections; null: query and value (Hu et al. 2022, section 4.2)."""
+    scaling: Literal["sqrt"] | None = None
+    """`sqrt`: the update is scaled by alpha / sqrt(rank), the rank-stabilised scale of rsLoRA
+    (Kalajdzievski 2023, section 3); null: by alpha / rank."""
+
+
+class Lora(LowRank):
+    """Low-rank updates of frozen weights (Hu et al. 2022)."""
+
+    kind: Literal["lora"] = "lora"
+
+
+class Dora(LowRank):
+    """Magnitudes of frozen weights, and low-rank updates of their directions (Liu et al. 2024,
+    section 4)."""
+
+    kind: Literal["dora"] = "dora"
+
+
+class Vera(Adaptation):
+    """Trained scales of random matrices that all projections share (Kopiczko et al. 2024)."""
+
+    kind: Literal["vera"] = "vera"
+    rank: int = Field(default=256, ge=1)
+    """Of the random matrices; 256 and 1,024 for RoBERTa in the paper."""
+    dropout: float = Field(default=0.0, ge=0, lt=1)
+    initial_scale: float = Field(default=0.1, gt=0)
+    """All entries of d before training (section 3.2)."""
+    projection_seed: int = Field(default=0, ge=0)
+    """Seed of the random matrices, which are not saved; the same for all fine-tuning seeds."""
+    targets: Targets = None
+    """As of `lora`."""
+
+
+class Oft(Adaptation):
+    """Trained rotations of the inputs of frozen projections, in blocks (Qiu et al. 2023)."""
+
+    kind: Literal["oft"] = "oft"
+    block_size: int = Field(default=32, ge=2)
+    """Features that are rotated together; it divides the width of the input."""
+    targets: Targets = None
+    """As of `lora`."""
 
 
 class Adapters(Adaptation):
@@ -115,6 +157,8 @@ class Prompt(Adaptation):
     trains: ClassVar[bool] = False
 
 
+Targeted = Lora | Dora | Vera | Oft
+"""Adaptations whose `targets` may be chosen."""
 ADAPTATIONS: dict[str, Adaptation] = {
     "full": Full(),
     "frozen": Frozen(),
@@ -124,6 +168,10 @@ ADAPTATIONS: dict[str, Adaptation] = {
     "biases": Selective(parts="biases"),
     "gradual": Gradual(),
     "lora": Lora(),
+    "rslora": Lora(scaling="sqrt"),
+    "dora": Dora(),
+    "vera": Vera(),
+    "oft": Oft(),
     "adapters": Adapters(),
     "prefix": Prefix(),
     "prompt_tuning": PromptTuning(),
@@ -142,7 +190,19 @@ def _named(value: Any) -> Any:
 
 
 AnyAdaptation = Annotated[
-    Full | Frozen | Selective | Gradual | Lora | Adapters | Prefix | PromptTuning | Ia3 | Prompt,
+    Full
+    | Frozen
+    | Selective
+    | Gradual
+    | Lora
+    | Dora
+    | Vera
+    | Oft
+    | Adapters
+    | Prefix
+    | PromptTuning
+    | Ia3
+    | Prompt,
     Discriminator("kind"),
     BeforeValidator(_named),
 ]

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from harness.finetuning import baselines
-from harness.finetuning.adaptation import Adaptation, Frozen, PromptTuning, Selective
+from harness.finetuning.adaptation import Adaptation, Frozen, Oft, PromptTuning, Selective
 from harness.finetuning.module_names import (
     MODEL_TYPES,
     ModuleNames,
@@ -19,6 +19,8 @@ from harness.tasks.task import Task
 
 WRITING = ("causal", "prefix", "encoder_decoder")
 """Representations that generate text from left to right."""
+WIDTHS = ("hidden_size", "d_model", "dim")
+"""Names of the hidden size in `config.json`."""
 
 
 def answered_as_text(task: Task, protocol: Protocol) -> bool:
@@ -112,8 +114,13 @@ def _unsupported_prompt(task: Task, protocol: Protocol, run: Pretrain) -> str:
 
 
 def too_small(protocol: Protocol, adaptation: Adaptation, run: Pretrain) -> str:
-    """Why the network has too few layers to train or too few positions to read; empty if not."""
+    """Why the network has too few layers to train, too few positions to read, or a width that is no
+    multiple of a block; empty if it suits."""
     model = run.model
+    if isinstance(adaptation, Oft) and not adaptation.targets:
+        width = _width(run)
+        if width % adaptation.block_size:
+            return f"its width of {width} is no multiple of the block_size {adaptation.block_size}"
     if model.checkpoint:
         return ""  # checked when the checkpoint is loaded
     if isinstance(adaptation, Selective) and adaptation.top_layers:
@@ -133,6 +140,15 @@ def too_small(protocol: Protocol, adaptation: Adaptation, run: Pretrain) -> str:
 def _folder(run: Pretrain) -> Path | None:
     name = run.model.checkpoint
     return files.found(name, run.model.revision) if name else None
+
+
+def _width(run: Pretrain) -> int:
+    """Hidden size; 0 for a checkpoint that is not downloaded yet or has another name for it."""
+    if not run.model.checkpoint:
+        return run.size.hidden_size
+    folder = _folder(run)
+    config = files.read_config(folder) if folder else {}
+    return int(next((config[name] for name in WIDTHS if config.get(name)), 0))
 
 
 def _family(run: Pretrain) -> str:

@@ -70,7 +70,8 @@ def stored(model: TaskModel) -> dict[str, Tensor]:
 
 def _kept_for_backward(model: TaskModel, loss: Any, batch: Batch) -> int:
     """Bytes of the tensors saved for the backward pass, without weights, each storage once."""
-    weights = {tensor.untyped_storage().data_ptr() for tensor in model.parameters()}
+    fixed = [one for one in model.buffers() if one.is_floating_point() and one.ndim == 2]  # of VeRA
+    weights = {one.untyped_storage().data_ptr() for one in [*model.parameters(), *fixed]}
     kept: dict[int, tuple[int, Any]] = {}
 
     def keep(tensor: Tensor) -> Tensor:

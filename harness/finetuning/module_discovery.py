@@ -74,6 +74,7 @@ def discovered(network: nn.Module) -> ModuleNames:
         outputs=f"{after}|{feed_forward}" if after and feed_forward else "",
         attention=_attention(network, key_value),
         projections=" ".join(sorted({name.split(".")[-1] for name in linear})),
+        transposed=any(isinstance(part, Conv1D) for part in network.modules()),
         has_norms=any("norm" in type(part).__name__.lower() for part in network.modules()),
         has_biases="bias" in parameters,
         has_layers=any(isinstance(part, nn.ModuleList) for part in network.modules()),

@@ -4,7 +4,7 @@ type does not support. Known without building a network."""
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from harness.finetuning.adaptation import Adaptation, Lora, Selective
+from harness.finetuning.adaptation import Adaptation, Oft, Selective, Targeted
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,10 @@ class ModuleNames:
     attention: str = ""
     """Self-attention modules that use transformers' interface of attention functions."""
     projections: str = ""
-    """Last parts of the names of all linear modules, the possible targets of LoRA."""
+    """Last parts of the names of all linear modules, the possible targets of LoRA and
+    other adaptations with targets."""
+    transposed: bool = False
+    """Whether projections are `Conv1D` modules, whose matrices are [in, out]."""
     has_norms: bool = True
     has_biases: bool = True
     has_layers: bool = True
@@ -52,6 +55,7 @@ _GPT = ModuleNames(
     feed_forward=r".*\.mlp\.c_proj",
     outputs=r".*\.c_proj",
     projections="c_attn c_fc c_proj lm_head",
+    transposed=True,
 )
 
 MODULE_NAMES: dict[str, ModuleNames] = {
@@ -139,9 +143,12 @@ MODEL_TYPES = {
 
 RECURRENT_OR_STATIC = ("harness_elmo", "harness_static")
 
-
+_QUERY_VALUE = (("query_value",), "query and value projections as modules")
 NEEDED = {
-    "lora": (("query_value",), "query and value projections as modules"),
+    "lora": _QUERY_VALUE,
+    "dora": _QUERY_VALUE,
+    "vera": _QUERY_VALUE,
+    "oft": _QUERY_VALUE,
     "ia3": (("key_value", "feed_forward"), "key, value and feed-forward projections as modules"),
     "adapters": (("outputs",), "sublayer output projections as modules"),
     "prefix": (("attention",), "attention that accepts additional keys and values"),
@@ -169,18 +176,22 @@ def unsupported_adaptation(
     names = MODULE_NAMES.get(model_type) or find()
     if isinstance(adaptation, Selective):
         return _missing_parts(adaptation, names or ModuleNames(), model_type)
-    if isinstance(adaptation, Lora) and adaptation.targets:
-        return _missing_targets(adaptation.targets, names, model_type)
+    if isinstance(adaptation, Oft) and names and names.transposed:
+        return f"the projections of a {model_type} are Conv1D modules, which oft does not rotate"
+    if isinstance(adaptation, Targeted) and adaptation.targets:
+        return _missing_targets(adaptation.kind, adaptation.targets, names, model_type)
     fields, what = NEEDED[adaptation.kind]
     missing = names is not None and not all(getattr(names, field) for field in fields)
     return f"a {model_type} has no {what}" if missing else ""
 
 
-def _missing_targets(targets: tuple[str, ...], names: ModuleNames | None, model_type: str) -> str:
+def _missing_targets(
+    kind: str, targets: tuple[str, ...], names: ModuleNames | None, model_type: str
+) -> str:
     """The error for the first target without a module; types without listed names are checked when
     training begins."""
     if model_type in RECURRENT_OR_STATIC:
-        return f"a {model_type} has no projections for lora"
+        return f"a {model_type} has no projections for {kind}"
     known = names.projections.split() if names else []
     odd = [target for target in targets if known and target.split(".")[-1] not in known]
     if odd:

@@ -15,10 +15,11 @@ from harness.finetuning.adaptation import (
     Adaptation,
     Frozen,
     Lora,
+    Oft,
     Selective,
     read_adaptation,
 )
-from harness.finetuning.compatibility import layers_problem, unsupported_reason
+from harness.finetuning.compatibility import layers_problem, too_small, unsupported_reason
 from harness.finetuning.heads.classifier import Classifier
 from harness.finetuning.protocol import Protocol
 from harness.finetuning.task_chain import Multitask
@@ -92,6 +93,34 @@ def test_too_many_layers_are_refused() -> None:
     assert "at most 2, the layers of the network, but is 3" in layers_problem(settings, FULL, run)
     many = Selective(top_layers=3)
     assert "fewer than the 3" in unsupported_reason(TASKS["sst2"], Protocol(), many, run)
+
+
+def test_blocks_that_do_not_divide_the_width_are_refused(tmp_path: Path) -> None:
+    run, task = run_of("bert"), TASKS["sst2"]
+    why = "its width of 32 is no multiple of the block_size 12"
+    assert unsupported_reason(task, Protocol(), Oft(block_size=12), run) == why
+    assert unsupported_reason(task, Protocol(), Oft(block_size=16), run) == ""
+    (tmp_path / "config.json").write_text('{"model_type": "distilbert", "dim": 768}')
+    saved = MODELS["checkpoint"].model_copy(update={"checkpoint": str(tmp_path)})
+    run = run.model_copy(update={"model": saved})
+    assert too_small(Protocol(), Oft(block_size=100), run) == why.replace("32", "768").replace(
+        "12", "100"
+    )
+    assert too_small(Protocol(), Oft(block_size=48), run) == ""
+
+
+def test_projections_of_gpt_are_not_rotated() -> None:
+    for name in ("gpt", "gpt2"):
+        why = unsupported_reason(TASKS["sst2"], Protocol(), ADAPTATIONS["oft"], run_of(name))
+        assert why.endswith("are Conv1D modules, which oft does not rotate")
+
+
+@pytest.mark.parametrize("value", ["rank", True, 2])
+def test_scaling_is_sqrt_or_absent(value: Any) -> None:
+    """Absent, it is no part of the content of a stage, so that keys of earlier runs hold."""
+    assert "scaling" not in Lora().content and "scaling" in ADAPTATIONS["rslora"].content
+    with pytest.raises(ValidationError):
+        declared({"kind": "lora", "scaling": value})
 
 
 @pytest.mark.parametrize(

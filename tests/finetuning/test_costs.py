@@ -84,16 +84,30 @@ def test_memory_by_hand() -> None:
 
 def test_parameter_efficient_methods_cost_less() -> None:
     full = costs("full")
-    for name in ("lora", "ia3", "prefix", "prompt_tuning", "biases"):
+    for name in ("lora", "dora", "oft", "ia3", "prefix", "prompt_tuning", "biases"):
         small = costs(name)
         assert small.stored_bytes < full.stored_bytes / 5
         longer = name == "prompt_tuning"  # an input of 30 and not of 10 tokens
         assert longer or small.peak_memory_bytes < full.peak_memory_bytes
 
 
+def test_shared_random_matrices_are_counted_once() -> None:
+    """Those of VeRA, A [256, 32] and B [32, 256], are weights that nothing trains or stores."""
+    one, head = costs("vera"), 32 * 2 + 2
+    assert one.trained_parameters == head + 4 * (32 + 256)
+    assert one.stored_bytes == 4 * one.trained_parameters
+    model = adapted("bert", ADAPTATIONS["vera"])
+    buffers = {name: value for name, value in model.named_buffers() if "vera" in name}
+    assert sorted(value.shape for value in buffers.values()) == [(32, 256), (256, 32)]
+    before = [tensor.nbytes for tensor in adapted("bert", ADAPTATIONS["full"]).buffers()]
+    assert sum(tensor.nbytes for tensor in model.buffers()) == sum(before) + 2 * 4 * 256 * 32
+
+
 @pytest.mark.parametrize("network", ["bert", "gpt2", "t5", "deberta_v3", "modernbert", "albert"])
-@pytest.mark.parametrize("adaptation", ["lora", "ia3"])
+@pytest.mark.parametrize("adaptation", ["lora", "rslora", "dora", "vera", "oft", "ia3"])
 def test_merged_equals_unmerged(network: str, adaptation: str) -> None:
+    if (network, adaptation) == ("gpt2", "oft"):
+        pytest.skip("refused")
     model, one = adapted(network, ADAPTATIONS[adaptation]), batch()
     names = {n for n, _ in adapted(network, ADAPTATIONS["full"]).named_parameters()}
     learn(model, one, 1e-2)

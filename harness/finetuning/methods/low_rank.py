@@ -1,37 +1,69 @@
-"""LoRA and (IA)3, by `peft`."""
+"""LoRA, DoRA, VeRA and (IA)3, by `peft`."""
 
-from peft import IA3Config, LoraConfig, inject_adapter_in_model
-from torch import nn
-from transformers.pytorch_utils import Conv1D
+import warnings
+from typing import Any
 
-from harness.finetuning.adaptation import Ia3, Lora
-from harness.finetuning.methods.parts import modules_called
+from peft import IA3Config, LoraConfig, VeraConfig, VeraModel, inject_adapter_in_model
+
+from harness.finetuning.adaptation import Dora, Ia3, Lora, Vera
+from harness.finetuning.methods.targets import are_conv1d, target_pattern
 from harness.finetuning.module_discovery import names_of
 from harness.finetuning.task_model import TaskModel
 
 
-def lora(model: TaskModel, adaptation: Lora) -> None:
+def lora(model: TaskModel, adaptation: Lora | Dora) -> None:
     """Adds B A x alpha / rank to the target projections, initially with B = 0 (Hu et al. 2022,
     section 4.1). A fused projection of queries, keys and values (GPT-2, DeBERTa, ModernBERT) is
     updated as a whole.
+
+    With `Dora`, each row of a matrix [out, in] then has a trained norm, initially that of the
+    pretrained row (Liu et al. 2024, equation 5, whose matrices are transposed). The norm by which
+    it is divided has no gradient (section 4.3).
 
     Raises:
         ValueError: the network does not have a target.
     """
     network = model.backbone.network
-    if adaptation.targets:
-        pattern = rf"(.*\.)?({'|'.join(adaptation.targets)})"
-        _check_targets(network, adaptation.targets)
-    else:
-        pattern = names_of(network).query_value
+    pattern = target_pattern(network, adaptation.targets)
     config = LoraConfig(
         r=adaptation.rank,
         lora_alpha=adaptation.alpha,  # type: ignore[arg-type]  # peft takes fractions
         lora_dropout=adaptation.dropout,
         target_modules=pattern,
-        fan_in_fan_out=_are_conv1d(network, pattern),
+        fan_in_fan_out=are_conv1d(network, pattern),
+        use_rslora=adaptation.scaling == "sqrt",
+        use_dora=isinstance(adaptation, Dora),
     )
     inject_adapter_in_model(config, network)
+
+
+def vera(model: TaskModel, adaptation: Vera) -> None:
+    """Adds diag(b) B diag(d) A x to the target projections, with trained vectors b, initially 0,
+    and d (Kopiczko et al. 2024, equation 2). The frozen A and B are drawn once; a projection takes
+    as many of their columns and rows as it has inputs and outputs.
+
+    Raises:
+        ValueError: the network does not have a target.
+    """
+    network = model.backbone.network
+    pattern = target_pattern(network, adaptation.targets)
+    config = _seeded(
+        r=adaptation.rank,
+        vera_dropout=adaptation.dropout,
+        d_initial=adaptation.initial_scale,
+        projection_prng_key=adaptation.projection_seed,
+        target_modules=pattern,
+        fan_in_fan_out=are_conv1d(network, pattern),
+    )
+    VeraModel(network, config, "default")  # changes it in place; A and B are held by its layers
+
+
+def _seeded(**fields: Any) -> VeraConfig:
+    """A configuration whose random matrices are no part of a state, where every projection would
+    have a copy: they are drawn again."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Specified to not save vera_A", UserWarning)
+        return VeraConfig(save_projection=False, **fields)
 
 
 def ia3(model: TaskModel, adaptation: Ia3) -> None:
@@ -43,25 +75,6 @@ def ia3(model: TaskModel, adaptation: Ia3) -> None:
     config = IA3Config(
         target_modules=pattern,
         feedforward_modules=names.feed_forward,
-        fan_in_fan_out=_are_conv1d(network, pattern),
+        fan_in_fan_out=are_conv1d(network, pattern),
     )
     inject_adapter_in_model(config, network)
-
-
-def _are_conv1d(network: nn.Module, pattern: str) -> bool:
-    """Whether the targets are `Conv1D` modules (GPT), whose matrices are transposed."""
-    return any(isinstance(module, Conv1D) for _, module in modules_called(network, pattern))
-
-
-def _check_targets(network: nn.Module, targets: tuple[str, ...]) -> None:
-    present = {
-        name.split(".")[-1]
-        for name, module in network.named_modules()
-        if isinstance(module, (nn.Linear, Conv1D))
-    }
-    for target in targets:
-        if target.split(".")[-1] not in present:
-            raise ValueError(
-                f"adaptation.targets must name projections of the network, which are "
-                f"{', '.join(sorted(present))}, but has {target}"
-            )

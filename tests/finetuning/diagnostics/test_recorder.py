@@ -160,7 +160,7 @@ def test_every_family_is_recorded(
     )
 
 
-@pytest.mark.parametrize("adaptation", ["lora", "ia3"])
+@pytest.mark.parametrize("adaptation", ["lora", "dora", "vera", "oft", "ia3"])
 def test_mergeable_updates_count_as_weight_changes(
     adaptation: str, head: Classification, tmp_path: Path
 ) -> None:

@@ -15,6 +15,10 @@ from tests.finetuning.methods.models import NAMES, adapted, batch, learn, loss_o
 TRAINING = [name for name, value in ADAPTATIONS.items() if value.trains]
 ADDED = {
     "lora": ("lora_A", "lora_B"),
+    "rslora": ("lora_A", "lora_B"),
+    "dora": ("lora_A", "lora_B", "lora_magnitude_vector"),
+    "vera": ("vera_lambda_b", "vera_lambda_d"),
+    "oft": ("oft_R",),
     "ia3": ("ia3_l",),
     "adapters": (".adapter.", "norm", "ln_", "LayerNorm"),
     "prefix": ("prefixes_",),
@@ -25,7 +29,7 @@ ADDED = {
     "frozen_top": (),
 }
 """Parts of the names of the trained parameters of the backbone."""
-RANDOM = ("lora", "adapters", "prefix", "prompt_tuning")
+RANDOM = ("lora", "rslora", "dora", "adapters", "prefix", "prompt_tuning")
 """Adaptations with random initial weights."""
 RATES = {"ia3": 3e-2}
 """Learning rates; 1e-2 for others. At 3e-2 prefix tuning diverges at first."""

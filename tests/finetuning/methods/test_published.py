@@ -6,16 +6,26 @@ import peft.utils.constants
 import pytest
 import torch
 
-from harness.finetuning.adaptation import ADAPTATIONS, Adaptation, Adapters, Prefix, PromptTuning
+from harness.finetuning.adaptation import (
+    ADAPTATIONS,
+    Adaptation,
+    Adapters,
+    Dora,
+    Lora,
+    Prefix,
+    PromptTuning,
+    Vera,
+)
 from harness.finetuning.methods import adapt
 from harness.finetuning.methods.parts import token_head
 from harness.finetuning.module_names import MODULE_NAMES
 from harness.finetuning.task_model import TaskModel
-from harness.models import MODELS, SIZES
+from harness.models import MODELS, SIZES, Size
 from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
 from harness.models.build import BLUEPRINTS
 
+LLAMA_7B = Size(num_layers=32, hidden_size=4096, num_heads=32, intermediate_size=11008)
 LORA = "TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING"
 
 
@@ -33,10 +43,11 @@ class Bare(TaskModel):
         raise NotImplementedError
 
 
-def counts(name: str, size: str, vocab_size: int, adaptation: Adaptation) -> tuple[int, int]:
+def counts(name: str, size: str | Size, vocab_size: int, adaptation: Adaptation) -> tuple[int, int]:
     """(trained, all of the pretrained body) parameters, of a network without weights."""
     blueprint, model = BLUEPRINTS[name], MODELS[name]
-    config = blueprint.config(model, SIZES[size], Tokens(vocab_size, 0, 2, 3, pair_format=True))
+    size = SIZES[size] if isinstance(size, str) else size
+    config = blueprint.config(model, size, Tokens(vocab_size, 0, 2, 3, pair_format=True))
     with torch.device("meta"):
         network = blueprint.network._from_config(config)
         backbone = Backbone(network, blueprint, name, name, model.facts.representations[0])
@@ -53,6 +64,28 @@ def test_lora_of_roberta_base() -> None:
     trained, _ = counts("roberta", "base", 50265, ADAPTATIONS["lora"])
     assert trained == 12 * 2 * 2 * 768 * 8 == 294_912
     assert trained + 768 * 768 + 768 + 768 * 2 + 2 == 887_042
+
+
+def test_dora_of_llama_7b() -> None:
+    """Liu et al. 2024, table 1: 0.84 % with rank 32, 0.43 % with rank 16; LoRA with rank 32 has
+    0.83 %. One magnitude for each output of query, key, value, up- and down-projection."""
+    targets = ("q_proj", "k_proj", "v_proj", "up_proj", "down_proj")
+    magnitudes = 32 * (3 * 4096 + 11008 + 4096)
+    for kind, rank, share in ((Lora, 32, 0.0083), (Dora, 32, 0.0084), (Dora, 16, 0.0043)):
+        trained, body = counts("llama", LLAMA_7B, 32_000, kind(rank=rank, targets=targets))
+        updates = 32 * rank * (3 * 2 * 4096 + 2 * (4096 + 11008))
+        assert trained == updates + (magnitudes if kind is Dora else 0)
+        assert trained / (body + 32_000 * 4096) == pytest.approx(share, abs=0.00006)
+
+
+@pytest.mark.parametrize(("size", "rank", "share"), [("base", 1024, 43), ("large", 256, 61)])
+def test_vera_of_roberta(size: str, rank: int, share: int) -> None:
+    """Kopiczko et al. 2024, table 2: 0.043M and 0.061M, a vector of the width and one of the rank
+    for each query and value projection."""
+    trained, _ = counts("roberta", size, 50265, Vera(rank=rank))
+    one = SIZES[size]
+    assert trained == 2 * one.num_layers * (one.hidden_size + rank)
+    assert round(trained / 1000) == share
 
 
 @pytest.mark.parametrize(("width", "share"), [(8, 0.0028), (64, 0.0192), (256, 0.0755)])
