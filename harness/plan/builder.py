@@ -160,6 +160,8 @@ class PlanBuilder:
         has_own_length = arm.pretrain.model.checkpoint and task.kind == "similarity"
         if has_own_length and not sets_protocol(self.experiment, arm, "max_sequence_length"):
             base["own_length"] = True  # of a sentence-transformers model, known when it is read
+        if task.kind == "similarity" and getattr(evaluate.adaptation, "layer", None) is not None:
+            base["reads_layer"] = True  # earlier versions read the last layer
         cost = finetuning_flops(arm, task, evaluate.finetune)
         has_model = arm.pretrain.model.facts.kind != "baseline"
         trained = has_model and task.train and evaluate.adaptation.trains

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
-from harness.plan.factory import load_plan
 from rich.console import Console
 
 import harness
 from harness.analysis.results import Results
 from harness.execution.run_plan import run_plan
 from harness.experiment.expectation import Comparison
+from harness.plan.factory import load_plan
 from harness.report.declared import declared_expectations, declared_late, predicted_line
 from harness.report.summary import summary
 from harness.store.declared import FOLDER, Declared

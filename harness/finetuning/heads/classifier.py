@@ -51,14 +51,21 @@ class Classifier(TaskModel):
         self.standardise: nn.Module = nn.Identity()
         self.layer: int | None = None
         if isinstance(adaptation, Frozen):
-            num_layers = self._freeze()
             if adaptation.layer is None:
-                self.mix = ScalarMix(num_layers)
+                self.mix = ScalarMix(self._freeze())
             else:
-                self.layer = _layer(adaptation.layer, num_layers)
+                self.read_layer(adaptation.layer)
             # States share a large constant component, which slows a linear probe: batch norm
             # without affine weights, as in He et al. 2022 (MAE), appendix A.1.
             self.standardise = Standardise(backbone.hidden_size, affine=False)
+
+    def read_layer(self, number: int) -> None:
+        """Freezes the backbone, and takes the states of one layer, counted from either end.
+
+        Raises:
+            ValueError: there is no such layer.
+        """
+        self.layer = _layer(number, self._freeze())
 
     def _freeze(self) -> int:
         """Freezes the backbone; returns its number of hidden states (embeddings and layers)."""

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from harness.finetuning.adaptation import Adaptation
+from harness.finetuning.adaptation import Adaptation, Frozen
 from harness.finetuning.heads.classification import Classification
 from harness.finetuning.heads.classifier import Classifier, output_layer
 from harness.finetuning.heads.head import TaskHead
@@ -30,15 +30,23 @@ MARGIN = 1.0
 
 
 class Embedder(Classifier):
-    """A model whose outputs are the pooled vectors; with `native` pooling, those that a
-    sentence-transformers model defines.
+    """A model whose outputs are the pooled vectors of a layer (null: the last); with `native`
+    pooling, those that a sentence-transformers model defines.
 
     Raises:
-        ValueError: its definition is not supported.
+        ValueError: its definition is not supported, or there is no such layer.
     """
 
-    def __init__(self, backbone: Backbone, num_outputs: int, protocol: Protocol) -> None:
+    def __init__(
+        self,
+        backbone: Backbone,
+        num_outputs: int,
+        protocol: Protocol,
+        layer: int | None = None,
+    ) -> None:
         super().__init__(backbone, num_outputs, protocol)
+        if layer is not None:
+            self.read_layer(layer)
         own = backbone.embedding if protocol.pooling == "native" else None
         if own and own.problem:
             raise ValueError(own.problem)
@@ -76,14 +84,16 @@ class SeparateTexts(TaskHead):
 
 class Similarity(SeparateTexts):
     """Cosine of the pooled last layers of two texts (Reimers and Gurevych 2019, section 4.1: STS
-    without training on it)."""
+    without training on it), or of the layer of a frozen network; 0 are the embeddings."""
 
     num_outputs = 1
     """Of an output layer that is not used."""
 
     def make_model(self, backbone: Backbone, adaptation: Adaptation) -> TaskModel:
-        """The same for every adaptation: layer-mixing weights would stay untrained."""
-        return Embedder(backbone, self.num_outputs, self.protocol)
+        """Of the layer of a frozen network; otherwise the same for every adaptation, as
+        layer-mixing weights would stay untrained."""
+        layer = adaptation.layer if isinstance(adaptation, Frozen) else None
+        return Embedder(backbone, self.num_outputs, self.protocol, layer)
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
         """Undefined for vectors [2 B, H]: similarity tasks have no train set."""

@@ -5,7 +5,7 @@ import pytest
 import torch
 from transformers import PreTrainedTokenizerFast
 
-from harness.finetuning.adaptation import ADAPTATIONS
+from harness.finetuning.adaptation import ADAPTATIONS, Frozen
 from harness.finetuning.heads.siamese import Similarity
 from harness.finetuning.protocol import Protocol
 from harness.finetuning.run import predict
@@ -60,3 +60,35 @@ def test_nothing_is_trained(tokenizer: PreTrainedTokenizerFast) -> None:
     head = Similarity(make_task("similarity"), Protocol(), tokenizer)
     with pytest.raises(NotImplementedError, match="not trained on"):
         head.loss(torch.zeros(2, 4), {})
+
+
+@pytest.mark.parametrize("layer", [0, 1, -1])
+@pytest.mark.parametrize("family", ["bert", "gpt2"])
+def test_a_layer_of_a_frozen_network_by_hand(
+    family: str, layer: int, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    """Layer 0 are the embeddings, which do not see each other."""
+    reading = "causal" if family == "gpt2" else "bidirectional"
+    head = Similarity(make_task("similarity"), Protocol(pooling="mean"), tokenizer)
+    backbone = make_backbone(family, reading, tokenizer).eval()
+    model = head.make_model(backbone, Frozen(layer=layer))
+    found = predict(model, head, head.encode(EXAMPLES), EXAMPLES)
+
+    def vector(text: str) -> np.ndarray:
+        ids = torch.tensor([tokenizer(text)["input_ids"]])
+        with torch.no_grad():
+            states = backbone(
+                ids, token_type_ids=torch.zeros_like(ids), output_hidden_states=True
+            ).hidden_states[layer]
+        return np.asarray(states[0].mean(0))
+
+    for cosine, (one, other) in zip(found, EXAMPLES.texts, strict=True):
+        a, b = vector(one), vector(other)
+        assert cosine == pytest.approx(a @ b / np.sqrt((a @ a) * (b @ b)), abs=1e-5)
+
+
+def test_a_layer_must_exist(tokenizer: PreTrainedTokenizerFast) -> None:
+    head = Similarity(make_task("similarity"), Protocol(), tokenizer)
+    backbone = make_backbone("bert", "bidirectional", tokenizer)
+    with pytest.raises(ValueError, match=r"evaluate\.adaptation\.layer must be"):
+        head.make_model(backbone, Frozen(layer=99))
