@@ -13,6 +13,7 @@ from harness.analysis.recording import record_results
 from harness.analysis.results import Results
 from harness.analysis.seed_spread import spread_in
 from harness.analysis.statistics.bootstrap import Runs
+from harness.analysis.unseparated import with_unseparated
 from harness.core.config import as_declared, unknown_name
 from harness.exchange.checkpoints.arm_models import ArmModels
 from harness.execution.execution_result import Execution
@@ -108,7 +109,8 @@ class Study:
 
     def outlook(self, jobs: int | None = None) -> Outlook:
         """What is known before a run of `jobs` stages at a time: costs, warnings, duration."""
-        return outlook(self.plan, existing_store(self.folder), jobs)
+        store = existing_store(self.folder)
+        return with_unseparated(outlook(self.plan, store, jobs), store)
 
     @property
     def warnings(self) -> tuple[str, ...]:

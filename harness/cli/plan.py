@@ -10,6 +10,7 @@ from harness.cli import options
 
 if TYPE_CHECKING:
     from harness.analysis.power import SeedSpread
+    from harness.execution.outlook import Outlook
     from harness.plan.plan import Plan
     from harness.store.store import Store
 
@@ -64,7 +65,7 @@ def plan(
             return
         check_modules(planned.stages.values())
         earlier = existing_store(store or options.DEFAULT_STORE)
-        known = outlook(planned, earlier, jobs)
+        known = _beside_earlier(outlook(planned, earlier, jobs), earlier)
         problems = list(variant_problems(planned.declaration))
         if lacking := devices_problem(planned, known.todo):
             problems.append(f"a run on this machine would be refused: {lacking}")
@@ -74,6 +75,14 @@ def plan(
         print_plan(known, options.out, _spread(planned, earlier))
         for line in elsewhere.lines(price) if elsewhere else ():
             options.out.print(line, markup=False)
+
+
+def _beside_earlier(known: "Outlook", earlier: "Store | None") -> "Outlook":
+    if earlier is None or not earlier.experiments():
+        return known
+    from harness.analysis.unseparated import with_unseparated  # loads pandas
+
+    return with_unseparated(known, earlier)
 
 
 def _spread(planned: "Plan", earlier: "Store | None") -> "SeedSpread | None":

@@ -20,8 +20,8 @@ NOTE = (
 )
 BOARD_NOTE = (
     "The arms are the measured rows with two pretraining seeds or more in a column. Baselines, "
-    "imported and published rows are left out; runs that several rows share count once. Columns "
-    "with other rows are not comparable in their signal."
+    "imported and published rows are left out; runs that several rows share count once. Signals "
+    "of columns with different rows are not comparable."
 )
 AVERAGE = "average"
 
