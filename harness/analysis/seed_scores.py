@@ -1,6 +1,7 @@
 """Scores x 100 of runs and of pretraining seeds in the columns of a suite."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -59,14 +60,15 @@ def seed_averages(seeds: Mapping[Column, pd.Series], terms: Sequence[Term]) -> p
     return pd.Series(combine(terms, columns), wide.index)
 
 
-def scores_of_arms(seeds: pd.Series, least: int = 1) -> list[Array]:
-    """[num_seeds] known scores of each arm that has at least so many seeds.
+def scores_of_arms(seeds: pd.Series, least: int = 1) -> dict[Any, Array]:
+    """Arm to its known scores [num_seeds], of the arms with at least so many.
 
     Args:
-        seeds: result of `seed_scores` or `seed_averages`, by arm and pretraining seed.
+        seeds: result of `seed_scores` or `seed_averages`; an arm is what stands before the
+            pretraining seed in its index, a tuple of several columns.
     """
-    known = seeds.dropna().sort_index()
-    arms = known.index.get_level_values("arm").to_numpy()
-    starts = np.flatnonzero(arms[1:] != arms[:-1]) + 1
-    parts = np.split(known.to_numpy(dtype=float), starts)
-    return [part for part in parts if len(part) >= max(least, 1)]
+    known = seeds.dropna()
+    found: dict[Any, list[float]] = {}
+    for arm, score in zip(known.index.droplevel(-1), known.tolist(), strict=True):
+        found.setdefault(arm, []).append(score)
+    return {arm: np.array(scores) for arm, scores in found.items() if len(scores) >= least}

@@ -81,17 +81,19 @@ def _scores(suite: str, tasks: set[str], earlier: Sequence[RecordedExperiment]) 
         for arm, fields in one.spec["arms"].items()
         if is_baseline(fields["pretrain"]["model"]["family"])
     }
-    arms = zip(scores["experiment"], scores["arm"], strict=True)
-    return distinct_runs(scores[[arm not in baselines for arm in arms]], ["experiment"])
+    if baselines:
+        arms = zip(scores["experiment"], scores["arm"], strict=True)
+        scores = scores[[arm not in baselines for arm in arms]]
+    return distinct_runs(scores, ["experiment"])
 
 
 def _experiments(scores: pd.DataFrame, column: Column) -> list[list[Array]]:
     """[num_seeds] scores of each arm of each experiment that compares two arms or more."""
-    seeds = seed_scores(scores, column, ["experiment", "arm"])
-    found = [
-        scores_of_arms(own, MIN_SEEDS) for _, own in seeds.groupby(level="experiment", sort=False)
-    ]
-    return [arms for arms in found if len(arms) > 1]
+    arms = scores_of_arms(seed_scores(scores, column, ["experiment", "arm"]), MIN_SEEDS)
+    found: dict[str, list[Array]] = {}
+    for (experiment, _), own in arms.items():
+        found.setdefault(experiment, []).append(own)
+    return [compared for compared in found.values() if len(compared) > 1]
 
 
 def _line(column: str, number: int, smallest: float | None) -> str:

@@ -41,7 +41,7 @@ def column_signals(
     named = {column.name: scores for column, scores in seeds.items()}
     if len(seeds) > 1:
         named[AVERAGE] = seed_averages(seeds, layout.terms)
-    arms = {name: scores_of_arms(scores, least) for name, scores in named.items()}
+    arms = {name: [*scores_of_arms(scores, least).values()] for name, scores in named.items()}
     known = {name: signal_and_noise(scores) for name, scores in arms.items()}
     return {name: signal for name, signal in known.items() if signal}
 
