@@ -1,7 +1,6 @@
 """Scores x 100 of runs and of pretraining seeds in the columns of a suite."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -60,15 +59,15 @@ def seed_averages(seeds: Mapping[Column, pd.Series], terms: Sequence[Term]) -> p
     return pd.Series(combine(terms, columns), wide.index)
 
 
-def scores_of_arms(seeds: pd.Series, least: int = 1) -> dict[Any, Array]:
+def scores_of_arms(seeds: pd.Series, least: int = 1) -> dict[tuple[str, ...], Array]:
     """Arm to its known scores [num_seeds], of the arms with at least so many.
 
     Args:
-        seeds: result of `seed_scores` or `seed_averages`; an arm is what stands before the
-            pretraining seed in its index, a tuple of several columns.
+        seeds: result of `seed_scores` or `seed_averages`; what stands before the pretraining seed
+            in its index is the arm.
     """
     known = seeds.dropna()
-    found: dict[Any, list[float]] = {}
-    for arm, score in zip(known.index.droplevel(-1), known.tolist(), strict=True):
-        found.setdefault(arm, []).append(score)
+    found: dict[tuple[str, ...], list[float]] = {}
+    for place, score in zip(known.index.tolist(), known.tolist(), strict=True):
+        found.setdefault(place[:-1], []).append(score)
     return {arm: np.array(scores) for arm, scores in found.items() if len(scores) >= least}

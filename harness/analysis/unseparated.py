@@ -1,7 +1,6 @@
 """Columns of a plan that separated no arms in earlier experiments."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import pandas as pd
 
@@ -9,8 +8,8 @@ from harness.analysis.columns import suite_columns
 from harness.analysis.seed_scores import distinct_runs, scores_of_arms, seed_scores
 from harness.analysis.statistics.bootstrap import Array
 from harness.analysis.statistics.signal import ROUNDING, analysis_of_variance
-from harness.execution.outlook import Outlook
 from harness.models import is_baseline
+from harness.plan.plan import Plan
 from harness.store.recorded import RecordedExperiment, recorded_experiments, scores_of
 from harness.store.store import Store
 from harness.tasks import TASKS
@@ -21,18 +20,16 @@ MIN_SEEDS = 2
 """Pretraining seeds below which an arm is left out of a column."""
 
 
-def with_unseparated(known: Outlook, store: Store | None) -> Outlook:
-    """`known` with a warning on each column that separated no arms in earlier experiments. Reads
-    scores alone."""
+def unseparated(plan: Plan, store: Store | None) -> list[str]:
+    """A warning on each column of a plan that separated no arms in the other experiments of a
+    store. Reads scores alone."""
     if store is None or not store.experiments():
-        return known
-    experiment = known.plan.experiment
-    evaluate = experiment.evaluate
-    suite = evaluate.suite_value
-    columns = suite_columns(suite, tasks=evaluate.tasks).columns
+        return []
+    experiment = plan.experiment
+    suite = experiment.evaluate.suite_value
+    columns = suite_columns(suite, tasks=experiment.evaluate.tasks).columns
     earlier = [one for one in recorded_experiments(store) if one.name != experiment.name]
-    found = unseparated_columns(suite.name, columns, earlier)
-    return replace(known, warnings=(*known.warnings, *found))
+    return list(unseparated_columns(suite.name, columns, earlier))
 
 
 def unseparated_columns(

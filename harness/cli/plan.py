@@ -10,7 +10,6 @@ from harness.cli import options
 
 if TYPE_CHECKING:
     from harness.analysis.power import SeedSpread
-    from harness.execution.outlook import Outlook
     from harness.plan.plan import Plan
     from harness.store.store import Store
 
@@ -65,8 +64,8 @@ def plan(
             return
         check_modules(planned.stages.values())
         earlier = existing_store(store or options.DEFAULT_STORE)
-        known = _beside_earlier(outlook(planned, earlier, jobs), earlier)
-        problems = list(variant_problems(planned.declaration))
+        known = outlook(planned, earlier, jobs)
+        problems = [*_unseparated(planned, earlier), *variant_problems(planned.declaration)]
         if lacking := devices_problem(planned, known.todo):
             problems.append(f"a run on this machine would be refused: {lacking}")
         known = replace(known, warnings=(*known.warnings, *problems))
@@ -77,12 +76,12 @@ def plan(
             options.out.print(line, markup=False)
 
 
-def _beside_earlier(known: "Outlook", earlier: "Store | None") -> "Outlook":
+def _unseparated(planned: "Plan", earlier: "Store | None") -> list[str]:
     if earlier is None or not earlier.experiments():
-        return known
-    from harness.analysis.unseparated import with_unseparated  # loads pandas
+        return []
+    from harness.analysis.unseparated import unseparated  # loads pandas
 
-    return with_unseparated(known, earlier)
+    return unseparated(planned, earlier)
 
 
 def _spread(planned: "Plan", earlier: "Store | None") -> "SeedSpread | None":

@@ -13,15 +13,17 @@ from scipy.stats import f_oneway
 
 from harness.analysis.statistics.signal import signal_and_noise
 from harness.leaderboard.boards import board_table, store_board
-from harness.leaderboard.render import FORMATS, render
+from harness.leaderboard.render import render
 from harness.leaderboard.selection import with_columns
 from harness.leaderboard.signals import AVERAGE, BOARD_NOTE, NOTE, TITLE, board_signal_table
 from harness.leaderboard.table import Table
+from harness.leaderboard.text_tables import Format
 from harness.store.recorded import SCORE_COLUMNS, RecordedExperiment
 from harness.store.store import Store
 from harness.tasks import TASKS
 from tests.filled_store import fill
 
+FORMATS: tuple[Format, ...] = ("md", "csv", "html", "latex")
 CHOSEN = ("sst2", "rte")
 Scores = Mapping[str, Sequence[Sequence[float]]]
 """Arm to its scores [pretraining seeds][fine-tuning seeds] on SST-2; on RTE 0.1 less."""
@@ -137,7 +139,7 @@ def test_boards_without_two_rows_of_two_seeds_show_nothing(tmp_path: Path, arms:
         ("latex", "{} & {:.1f} & {:.1f} &"),
     ],
 )
-def test_forms(tmp_path: Path, format: Any, line: str) -> None:
+def test_forms(tmp_path: Path, format: Format, line: str) -> None:
     table = board(tmp_path, recorded(tmp_path, "one", drawn(0, a=0.7, b=0.72)))
     text = render(table, format)
     above, _, below = text.partition(render(replace(table, signals={}), format).rstrip("\n"))
@@ -162,9 +164,8 @@ def test_columns_are_those_that_are_shown(tmp_path: Path) -> None:
 
 def test_the_largest_ratio_is_first(tmp_path: Path) -> None:
     table = board(tmp_path, recorded(tmp_path, "one", drawn(0, a=0.7, b=0.72)))
-    signals = {
-        "sst2": signal_and_noise([np.array([1.0, 2.0]), np.array([3.0, 4.0])]),
-        "rte": signal_and_noise([np.array([1.0, 2.0]), np.array([9.0, 8.0])]),
-    }
+    apart = {"sst2": [3.0, 4.0], "rte": [9.0, 8.0]}
+    found = {name: signal_and_noise([np.arange(2.0), np.array(b)]) for name, b in apart.items()}
+    signals = {name: one for name, one in found.items() if one}
     shown = board_signal_table(replace(table, signals=signals))
     assert shown and [row[0] for row in shown.rows] == ["rte", "sst2"]
