@@ -1,6 +1,7 @@
 """The main object of the Python API: an experiment with its plan, its store and its results."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from harness.analysis.recording import record_results
 from harness.analysis.results import Results
 from harness.analysis.seed_spread import spread_in
 from harness.analysis.statistics.bootstrap import Runs
+from harness.analysis.unseparated import unseparated
 from harness.core.config import as_declared, unknown_name
 from harness.exchange.checkpoints.arm_models import ArmModels
 from harness.execution.execution_result import Execution
@@ -108,7 +110,9 @@ class Study:
 
     def outlook(self, jobs: int | None = None) -> Outlook:
         """What is known before a run of `jobs` stages at a time: costs, warnings, duration."""
-        return outlook(self.plan, existing_store(self.folder), jobs)
+        store = existing_store(self.folder)
+        known = outlook(self.plan, store, jobs)
+        return replace(known, warnings=(*known.warnings, *unseparated(self.plan, store)))
 
     @property
     def warnings(self) -> tuple[str, ...]:

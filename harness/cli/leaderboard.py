@@ -8,8 +8,8 @@ import typer
 from harness.cli import options
 
 if TYPE_CHECKING:
-    from harness.leaderboard.render import Format as TableFormat
     from harness.leaderboard.table import Table
+    from harness.leaderboard.text_tables import Format as TableFormat
 
 
 def leaderboard(

@@ -65,7 +65,7 @@ def plan(
         check_modules(planned.stages.values())
         earlier = existing_store(store or options.DEFAULT_STORE)
         known = outlook(planned, earlier, jobs)
-        problems = list(variant_problems(planned.declaration))
+        problems = [*_unseparated(planned, earlier), *variant_problems(planned.declaration)]
         if lacking := devices_problem(planned, known.todo):
             problems.append(f"a run on this machine would be refused: {lacking}")
         known = replace(known, warnings=(*known.warnings, *problems))
@@ -74,6 +74,14 @@ def plan(
         print_plan(known, options.out, _spread(planned, earlier))
         for line in elsewhere.lines(price) if elsewhere else ():
             options.out.print(line, markup=False)
+
+
+def _unseparated(planned: "Plan", earlier: "Store | None") -> list[str]:
+    if earlier is None or not earlier.experiments():
+        return []
+    from harness.analysis.unseparated import unseparated  # loads pandas
+
+    return unseparated(planned, earlier)
 
 
 def _spread(planned: "Plan", earlier: "Store | None") -> "SeedSpread | None":

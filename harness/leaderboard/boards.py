@@ -21,12 +21,13 @@ from harness.leaderboard.board_filter import BoardFilter
 from harness.leaderboard.build import build, build_columns, experiment_table, row_names
 from harness.leaderboard.facets import facets
 from harness.leaderboard.imported import imported_blocks
-from harness.leaderboard.measured_rows import is_baseline
 from harness.leaderboard.missing import Reasons, reasons
 from harness.leaderboard.published import Board, board_of_suite, load_board
 from harness.leaderboard.ranked import ranked, tied
 from harness.leaderboard.row_notes import merged, unfinished, unlike_protocols
+from harness.leaderboard.signals import board_signals
 from harness.leaderboard.table import Row, Table
+from harness.models import is_baseline
 from harness.plan.protocol import recorded_protocols
 from harness.plan.task_chain_stages import chain_unsupported_reason
 from harness.pretraining.recipes.pretrain import Pretrain
@@ -109,6 +110,7 @@ def store_board(
         facets={row.name: facets(pretrain[row.name], row) for row in table.rows},
         missing=_missing(table, scores, specs, arms),
         row_notes=_row_notes(table, scores, specs, arms, baselines),
+        signals=board_signals(scores.assign(arm=row_names(scores)), table, baselines),
     )
     select = board_filter.imported if board_filter else None
     blocks = imported_blocks(table, store, specs.values(), select, tasks)

@@ -17,14 +17,16 @@ from harness.analysis.comparison.resampling import arm_runs
 from harness.analysis.frames.adaptation import trained_parameters
 from harness.analysis.frames.scores import scores_frame
 from harness.analysis.results import Results
+from harness.analysis.seed_scores import SEEDS
 from harness.analysis.statistics.bootstrap import Runs
 from harness.core.config import unknown_name
-from harness.leaderboard.measured_rows import SEEDS, deterministic_row, is_baseline, measured_rows
+from harness.leaderboard.measured_rows import deterministic_row, measured_rows
 from harness.leaderboard.missing import reasons
 from harness.leaderboard.published import board_of_suite
 from harness.leaderboard.reference_rows import published_blocks, references
 from harness.leaderboard.row_notes import merged, unfinished
 from harness.leaderboard.table import Row, Table, protocol_line
+from harness.models import is_baseline
 from harness.plan.protocol import protocol_of
 from harness.tasks.custom import suite_named, tasks_of
 from harness.tasks.task import Suite

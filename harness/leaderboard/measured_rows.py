@@ -3,7 +3,7 @@
 All arms are computed at once, because a store may have a thousand.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,26 +11,10 @@ import pandas as pd
 
 from harness.analysis.averages import Term
 from harness.analysis.columns import combine
+from harness.analysis.seed_scores import SEEDS, run_scores, seed_averages
+from harness.analysis.statistics.signal import ROUNDING
 from harness.leaderboard.table import Row, Score
-from harness.models import FAMILIES
 from harness.tasks.task import Column
-
-SEEDS = ["pretrain_seed", "finetune_seed"]
-ROUNDING = 1e-9
-"""Standard deviations of equal scores may be as large, by how numbers are summed."""
-
-
-def run_scores(results: pd.DataFrame, column: Column, by: Sequence[str] = SEEDS) -> pd.Series:
-    """Score x 100 of each run in a column, indexed by `by`. Several metrics are averaged; NaN if
-    one of them is undefined.
-
-    Args:
-        by: columns that identify a run; of one arm, its seeds.
-    """
-    here = (results["task"] == column.task) & (results["split"] == column.split)
-    runs = results[here & results["metric"].isin(column.metrics)]
-    wide = runs.set_index([*by, "metric"])["value"].astype(float).unstack("metric")
-    return 100 * wide.reindex(columns=list(column.metrics)).mean(axis=1, skipna=False)
 
 
 def measured_rows(
@@ -50,17 +34,12 @@ def measured_rows(
         for c, own in seeds.items()
     }
     cells = [_scores(means[c], _spreads(runs[c], rows)) for c in columns]
-    averages = _scores(combine(terms, means), _spreads(_seed_averages(seeds, terms), rows))
+    averages = _scores(combine(terms, means), _spreads(seed_averages(seeds, terms), rows))
     counts = _num_seeds(results)
     return [
         Row(name, scores, average, None, *counts.get(name, (0, 0)))
         for name, scores, average in zip(arms, zip(*cells, strict=True), averages, strict=True)
     ]
-
-
-def is_baseline(family: str) -> bool:
-    """Whether models of a family are baselines without pretraining and without randomness."""
-    return family in FAMILIES and FAMILIES[family].kind == "baseline"
 
 
 def deterministic_row(row: Row) -> Row:
@@ -76,14 +55,6 @@ def deterministic_row(row: Row) -> Row:
 def _spreads(scores: pd.Series, rows: pd.Index) -> np.ndarray:
     """Sample standard deviation of each arm's scores; NaN for fewer than two."""
     return np.asarray(scores.groupby("arm").std().reindex(rows))
-
-
-def _seed_averages(seeds: Mapping[Column, pd.Series], terms: Sequence[Term]) -> pd.Series:
-    """The average of each arm and pretraining seed that has all its columns."""
-    taken = list(dict.fromkeys(column for term in terms for column in term))
-    wide = pd.concat([seeds[column] for column in taken], axis=1).dropna()
-    columns = dict(zip(taken, wide.to_numpy().T, strict=True))
-    return pd.Series(combine(terms, columns), wide.index)
 
 
 def _num_seeds(results: pd.DataFrame) -> dict[str, tuple[int, int]]:

@@ -1,8 +1,6 @@
 """A table as markdown, csv, html or latex. Equal tables give equal bytes."""
 
-import re
 from collections.abc import Callable, Sequence
-from typing import Literal
 
 from harness.core.csv_text import csv_text
 from harness.leaderboard.cells import (
@@ -16,22 +14,25 @@ from harness.leaderboard.cells import (
 )
 from harness.leaderboard.html import html
 from harness.leaderboard.latex import latex
+from harness.leaderboard.markdown import markdown_escape, markdown_table
+from harness.leaderboard.signals import board_signal_table
 from harness.leaderboard.table import Row, Table, column_label
-
-Format = Literal["md", "csv", "html", "latex"]
-MARKDOWN = re.compile(r"[\\|<*`\[&~$]|(?<![^\W_])_|_(?![^\W_])")
-"""Characters with a meaning in GitHub's markdown; "_" inside a word has none."""
+from harness.leaderboard.text_tables import Format, render_text_tables
 
 
 def render(table: Table, format: Format) -> str:
-    """`table` as text.
+    """`table` as text, with the signal and noise of its columns below it if they are known. CSV is
+    one table, and has none.
 
     Raises:
         ValueError: an unknown format.
     """
     if format not in FORMATS:
         raise ValueError(f"unknown format {format!r}; known: {', '.join(FORMATS)}")
-    return FORMATS[format](table)
+    text, signals = FORMATS[format](table), board_signal_table(table)
+    if signals is None or format == "csv":
+        return text
+    return f"{text}\n{render_text_tables([signals], format)}"
 
 
 def markdown(table: Table) -> str:
@@ -59,31 +60,6 @@ def _markdown_rows(table: Table, rows: Sequence[tuple[Row, str]]) -> list[str]:
     lines = [row_cells(table, row, mark) for row, mark in rows]
     bold = [(i, j) for i, (row, _) in enumerate(rows) for j in bold_places(table, row)]
     return markdown_table(heads(table), lines, text_columns=(1,), bold=bold)
-
-
-def markdown_table(
-    head: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    text_columns: Sequence[int] = (0,),
-    bold: Sequence[tuple[int, int]] = (),
-) -> list[str]:
-    """Lines of a table.
-
-    Args:
-        text_columns: left-aligned columns; the others are right-aligned.
-        bold: (row, column) of the cells to set in bold.
-    """
-    align = [":--" if i in text_columns else "--:" for i in range(len(head))]
-    cells = [[markdown_escape(cell) for cell in line] for line in (head, *rows)]
-    for row, column in bold:
-        cells[row + 1][column] = f"**{cells[row + 1][column]}**"
-    cells.insert(1, align)
-    return ["| " + " | ".join(line) + " |" for line in cells]
-
-
-def markdown_escape(text: str) -> str:
-    """Text in one line, with markdown's special characters escaped."""
-    return " ".join(MARKDOWN.sub(r"\\\g<0>", text).split())
 
 
 def comma_separated(table: Table) -> str:

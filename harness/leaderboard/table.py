@@ -8,6 +8,7 @@ import pandas as pd
 
 from harness.analysis.averages import Average
 from harness.analysis.columns import SuiteColumns
+from harness.analysis.statistics.signal import Signal
 from harness.tasks.metrics import METRICS
 from harness.tasks.task import Column, Suite
 
@@ -146,6 +147,8 @@ class Table:
     """Measured row to the notes at which its mark points."""
     facets: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Measured row to the properties by which the site filters it."""
+    signals: Mapping[str, Signal] = field(default_factory=dict)
+    """Column, or `average`, to its signal and noise; filled on boards over a store."""
     ranking: str = (
         "Rows with one pretraining seed have no rank. Ranks follow the measured averages, without "
         "significance tests."

@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from harness.core.csv_text import csv_text
 from harness.leaderboard.html import html_template
 from harness.leaderboard.latex import tabular, tex, tex_notes
-from harness.leaderboard.render import Format, markdown_escape, markdown_table
+from harness.leaderboard.markdown import markdown_escape, markdown_table
+
+Format = Literal["md", "csv", "html", "latex"]
 
 HTML = """<div class="scroll" role="region" aria-label="{{ label }}" tabindex="0"><table
 {%- if not caption %} class="plain"{% endif %}>

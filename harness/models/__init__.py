@@ -206,3 +206,8 @@ MODELS: dict[str, Architecture] = {
     "t5_v1_1": Architecture(family="t5", gated_feed_forward=True, tie_embeddings=False),
     "t5_shared": Architecture(family="t5", share_decoder=True),  # Raffel et al. 2020, table 2
 }
+
+
+def is_baseline(family: str) -> bool:
+    """Whether models of a family are baselines without pretraining and without randomness."""
+    return family in FAMILIES and FAMILIES[family].kind == "baseline"

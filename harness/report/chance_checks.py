@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from harness.analysis.comparison.differences import AVERAGE, Compared, Comparer
 from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Difference
-from harness.leaderboard.measured_rows import is_baseline
 from harness.leaderboard.table import Table
+from harness.models import is_baseline
 from harness.report.difference_tables import interval, points
 from harness.report.run_checks import ZERO_BY_CHANCE, chance, guesses
 from harness.tasks.custom import tasks_of

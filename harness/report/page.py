@@ -10,13 +10,8 @@ from markupsafe import Markup
 from harness.analysis.frames.costs import pretraining_costs
 from harness.analysis.results import Results
 from harness.core.files import write_atomically
-from harness.leaderboard.render import (
-    markdown_escape,
-    markdown_notes,
-    markdown_table,
-    measured_markdown,
-    render,
-)
+from harness.leaderboard.markdown import markdown_escape, markdown_table
+from harness.leaderboard.render import markdown_notes, measured_markdown, render
 from harness.leaderboard.table import Table
 from harness.leaderboard.text_tables import html_table
 from harness.report import difference_tables, outline

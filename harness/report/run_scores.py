@@ -7,8 +7,8 @@ import pandas as pd
 
 from harness.analysis.frames.scores import scores_frame
 from harness.analysis.results import Results
+from harness.analysis.seed_scores import run_scores
 from harness.leaderboard.build import build, experiment_table
-from harness.leaderboard.measured_rows import run_scores
 
 RunScores = Mapping[str, Mapping[str, np.ndarray]]
 """Column to arm to the scores x 100 of its runs; NaN where a score is undefined."""

@@ -11,7 +11,7 @@ from harness.analysis.frames.trials import selected_trials, trials_frame
 from harness.analysis.results import Results
 from harness.finetuning.search.pretrain_search import at_edge, is_searched
 from harness.finetuning.search.trials import WORST
-from harness.leaderboard.measured_rows import is_baseline
+from harness.models import is_baseline
 from harness.report.run_checks import family, planned
 from harness.tasks.custom import tasks_of
 

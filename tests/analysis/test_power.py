@@ -168,7 +168,8 @@ def test_every_prior_is_of_a_suite() -> None:
 def test_the_command_reads_the_store_that_it_is_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    results({"a": [[50.0], [51.0], [52.0]]}).to_parquet(tmp_path / "results.parquet")
+    scores = results({"a": [[50.0], [51.0], [52.0]]}).assign(experiment="earlier")
+    scores.assign(key=range(len(scores))).to_parquet(tmp_path / "results.parquet")
     (tmp_path / "experiment.yaml").write_text("arms: {}")
     store = SimpleNamespace(
         root=tmp_path,

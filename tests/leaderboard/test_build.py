@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from harness.leaderboard.build import build
+from harness.leaderboard.markdown import markdown_escape
 from harness.leaderboard.published import (
     Board,
     board_names,
@@ -20,7 +21,7 @@ from harness.leaderboard.published import (
     published_table,
 )
 from harness.leaderboard.ranked import tied
-from harness.leaderboard.render import markdown_escape, render
+from harness.leaderboard.render import render
 from harness.leaderboard.table import METRIC_LABELS, protocol_line
 from harness.tasks import SUITES, TASKS
 from harness.tasks.metrics import METRICS

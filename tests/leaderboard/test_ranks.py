@@ -11,8 +11,9 @@ from harness.analysis.statistics.bootstrap import Difference
 from harness.analysis.statistics.multiple_testing import benjamini_hochberg, tie_groups
 from harness.leaderboard import ranks as ties
 from harness.leaderboard.build import experiment_comparer
+from harness.leaderboard.markdown import markdown_escape
 from harness.leaderboard.ranks import RANKING, rank_intervals, with_ties
-from harness.leaderboard.render import markdown_escape, render
+from harness.leaderboard.render import render
 from harness.leaderboard.table import Row, Score
 from tests.made_up_results import pairs_of, table_of
 

@@ -13,8 +13,8 @@ from harness import load
 from harness.analysis.comparison.differences import AVERAGE
 from harness.analysis.frames.runs import FINETUNE_COLUMNS
 from harness.analysis.results import Results
+from harness.analysis.seed_scores import run_scores
 from harness.leaderboard.build import build
-from harness.leaderboard.measured_rows import run_scores
 from harness.pretraining.recipes import RECIPES
 from harness.report import run_checks, search_checks
 from harness.report.difference_tables import every_column

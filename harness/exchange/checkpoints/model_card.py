@@ -11,7 +11,7 @@ from harness.exchange.checkpoints.descriptions import (
     recipe_line,
     training_rows,
 )
-from harness.leaderboard.render import markdown_escape, markdown_table
+from harness.leaderboard.markdown import markdown_escape, markdown_table
 from harness.models.flops import FLOPS_CONVENTION
 from harness.pretraining.recipes import RECIPES
 

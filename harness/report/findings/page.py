@@ -6,7 +6,7 @@ from itertools import groupby
 from pathlib import Path
 
 from harness.experiment.claims import CLAIMS
-from harness.leaderboard.render import markdown_escape
+from harness.leaderboard.markdown import markdown_escape
 from harness.report.difference_tables import amount
 from harness.report.findings.board import (
     Evidence,

@@ -9,10 +9,10 @@ import pandas as pd
 from harness.analysis.frames.costs import pretraining_costs
 from harness.analysis.frames.scores import checkpoint_scores_frame, scores_frame
 from harness.analysis.results import Results
+from harness.analysis.seed_scores import run_scores
 from harness.experiment.expectation import Loss
 from harness.leaderboard.build import experiment_table
 from harness.leaderboard.cells import MISSING, seeds_cell
-from harness.leaderboard.measured_rows import run_scores
 from harness.leaderboard.text_tables import TextTable
 from harness.report.difference_tables import FEW_ROWS
 from harness.report.figures.pretraining import learning_curves, loss_curves, task_curves

@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import f_oneway, studentized_range
 
-from harness.analysis.statistics.signal import expected_range, signal_and_noise
+from harness.analysis.statistics.signal import (
+    analysis_of_variance,
+    expected_range,
+    signal_and_noise,
+)
 
 
 def test_by_hand() -> None:
@@ -39,3 +43,17 @@ def test_unknown() -> None:
     assert signal_and_noise([one, two]) is not None
     equal = signal_and_noise([np.array([1.0, 1.0]), np.array([2.0, 2.0])])
     assert equal and equal.noise == 0 and equal.ratio == np.inf and np.isnan(equal.p)
+
+
+@pytest.mark.parametrize("sizes", [(2, 2), (3, 5, 4), (1, 2), (10, 10, 10, 10)])
+def test_the_analysis_of_variance_is_that_of_scipy(sizes: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(0)
+    for mean in (0.0, 50.0):
+        arms = [rng.normal(mean + place, 2.0, size) for place, size in enumerate(sizes)]
+        assert analysis_of_variance(arms) == pytest.approx(f_oneway(*arms).pvalue)
+
+
+def test_equal_scores_have_no_noise_however_they_are_rounded() -> None:
+    """The mean of three times 52.7 is not 52.7."""
+    found = signal_and_noise([np.full(3, 52.7), np.full(3, 54.1)])
+    assert found and found.noise == 0 and np.isnan(found.p) and found.without == 0

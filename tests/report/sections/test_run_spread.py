@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.report.sections.run_spread import SIGNAL, signal_table, signals, spread_section
+from harness.leaderboard.signals import TITLE, signal_table
+from harness.report.sections.run_spread import signals, spread_section
 from tests.made_up_results import MadeUpResults
 
 
@@ -13,11 +14,11 @@ def test_signal_and_noise_of_each_column(fabricate: Callable[..., MadeUpResults]
     found = signals(results)
     (average,) = [one for name, one in found.items() if name == "average"]
     assert average.signal > 20 and average.p < 0.01 and average.ratio > 1
-    table = signal_table(results)
+    table = signal_table(found)
     ratios = [float(row[3]) for row in table.rows if row[3] != "–"]
     assert ratios == sorted(ratios, reverse=True) and len(table.rows) == len(found)
     section = spread_section(results)
-    assert section and section.tables[SIGNAL].rows == table.rows
+    assert section and section.tables[TITLE].rows == table.rows
 
 
 def test_one_seed_has_no_noise_to_compare(fabricate: Callable[..., MadeUpResults]) -> None:
