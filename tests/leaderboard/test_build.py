@@ -239,7 +239,7 @@ def test_unknown_published_tables_are_refused():
 def test_every_published_table_is_indexed_cited_and_readable():
     index = published_index()
     files = {path.stem for path in (leaderboards_folder() / "published").glob("*.csv")}
-    assert files == {*index.index, "index", "columns", "exceptions"}
+    assert files == {*index.index, "index", "columns", "exceptions", "claims"}
     assert (index["citation"] != "").all()
     for name in index.index[index["kind"] == "scores"]:
         table = published_table(name)
