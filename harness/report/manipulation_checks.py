@@ -4,6 +4,8 @@ A difference between arms says something about how they were trained only if the
 effect (in experimental psychology, a manipulation check). An expectation is void if an arm that it
 names is not shown to be above chance, or above the same network without pretraining (one-sided, at
 5 %), if all runs of all its arms are at the highest possible score, or if arms have the same runs.
+Of arms that differ in the amount of training alone, one that has learned is enough: what more of it
+does is the question.
 """
 
 import math
@@ -29,6 +31,14 @@ from harness.tasks.task import Column
 
 ARCHITECTURE = ("pretrain.model.family", "pretrain.size")
 """Begin of the paths of the fields that a network and its untrained twin share."""
+AMOUNTS = (
+    "pretrain.budget",
+    "pretrain.corpus",
+    "evaluate.continued_pretraining",
+    "evaluate.protocol.max_train_examples",
+    "evaluate.finetune.epochs",
+)
+"""Begin of the paths of the fields that say how much, and on what, a model is trained."""
 
 
 def void_reasons(
@@ -44,16 +54,28 @@ def void_reasons(
     known = controls(results)
     arms = [arm for arm in one.arms if arm not in known and not guesses(results, arm)]
     top = None if learned else _level(outcome.terms, _maxima(results, outcome))
-    runs = [outcome.observed(arm) for arm in arms]
-    if top is not None and arms and all(len(of) and min(of) >= NEAR_MAXIMUM * top for of in runs):
-        return [f"{' and '.join(arms)} are at the highest possible score ({top:.1f}) in every run"]
+    runs = [outcome.observed(arm) for arm in one.arms]  # of baselines, too
+    if top is not None and all(len(of) and min(of) >= NEAR_MAXIMUM * top for of in runs):
+        named = " and ".join(one.arms)
+        return [f"{named} are at the highest possible score ({top:.1f}) in every run"]
     if outcome.are_same(one.arms):
         return ["arms have the same score in every run"]
     if UNTRAINED in map(known.get, one.arms):
         return []
     shown = learned or outcome
     floor = _level(shown.terms, _chance(results, shown))
-    return [reason for arm in arms for reason in _low(results, shown, arm, floor)]
+    low = [reason for arm in arms for reason in _low(results, shown, arm, floor)]
+    return [] if len(low) < len(arms) and _differ_in_amount(results, one.arms) else low
+
+
+def _differ_in_amount(results: Results, arms: Sequence[str]) -> bool:
+    """Whether arms differ in how much, or on which text, they are trained, and in nothing else."""
+    differing = (
+        path
+        for path, of in results.plan.differences.items()
+        if any(of.get(arm) != of.get(arms[0]) for arm in arms)
+    )
+    return all(path.startswith(AMOUNTS) for path in differing)
 
 
 def _low(results: Results, outcome: Outcome, arm: str, floor: float | None) -> Iterator[str]:

@@ -106,3 +106,34 @@ def test_an_untrained_twin_has_the_same_architecture_and_adaptation(fabricate: A
     assert found == {"mlm": ["scratch"], "gpt": ["scratch_gpt"], "frozen": []}
     families["gpt"] = "llama"
     assert untrained_twins(data, "gpt") == ["scratch", "scratch_gpt"]
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("pretrain.budget.tokens", "confirmed"),
+        ("evaluate.protocol.max_train_examples", "confirmed"),
+        ("evaluate.continued_pretraining", "confirmed"),
+        ("pretrain.corpus.steps", "confirmed"),
+        ("pretrain.objective.kind", "void"),
+        ("evaluate.finetune.learning_rate", "void"),
+    ],
+)
+def test_what_more_training_does_shows_beside_an_arm_at_chance(
+    fabricate: Any, path: str, expected: str
+) -> None:
+    data = fabricate({"more": 0.9, "less": 0.5}, tasks=("qnli",), seeds=(4, 1))
+    data = data.but(differences={path: {"more": 2, "less": 1}})
+    (verdict,) = verdicts_of(expecting(data, "more > less"))
+    assert verdict.word == expected
+    both = fabricate({"more": 0.5, "less": 0.5}, tasks=("qnli",), seeds=(4, 1))
+    both = both.but(differences={path: {"more": 2, "less": 1}})
+    (verdict,) = verdicts_of(expecting(both, "more > less"))
+    assert verdict.word == "void"
+
+
+def test_an_arm_at_the_ceiling_is_above_an_untrained_network(fabricate: Any) -> None:
+    data = fabricate({"one": 1.0, "scratch": 0.5}, tasks=("qnli",), seeds=(3, 1))
+    data = with_recipes(data, scratch=UNTRAINED)
+    (verdict,) = verdicts_of(expecting(data, "one > scratch"))
+    assert verdict.word == "confirmed"
