@@ -2,15 +2,18 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any, Self
 
-from filelock import SoftFileLease, Timeout
+from filelock import AcquireReturnProxy, FileLock, SoftFileLease, Timeout
 
 LEASE_SECONDS = 60.0
 """Without a heartbeat for so long, another process may take over; all processes must agree on it.
 
 On the same machine a dead holder is noticed at once."""
+STEP_SECONDS = 5.0
+"""How often a process that waits looks for an empty file."""
 POLL_SECONDS = 0.5
 """How long a stage waits for a lease before it looks whether the holder responds."""
 
@@ -23,13 +26,44 @@ class LeaseLostError(LeaseHeldError):
     """Another process took over the stage, since this one had not responded for `LEASE_SECONDS`."""
 
 
-def lease(path: Path) -> SoftFileLease:
+class Lease(SoftFileLease):
+    """A lease that an empty file does not hold for ever: filelock takes it for a holder without a
+    record, but it is left by a process that was killed before it wrote its own."""
+
+    def acquire(
+        self, timeout: float | None = None, poll_interval: float | None = None, **options: Any
+    ) -> AcquireReturnProxy[Self]:
+        """As of `SoftFileLease`, in steps, before each of which an old empty file is removed."""
+        limit = self.timeout if timeout is None else timeout
+        end = float("inf") if limit < 0 else time.monotonic() + limit
+        while True:
+            _remove_empty(Path(self.lock_file))
+            left = max(0.0, end - time.monotonic())
+            try:
+                return super().acquire(min(left, STEP_SECONDS), poll_interval, **options)
+            except Timeout:
+                if left <= STEP_SECONDS:
+                    raise
+
+
+def _remove_empty(path: Path) -> None:
+    """Removes an empty file of a lease without a change for `LEASE_SECONDS`, one process at a
+    time."""
+    with suppress(FileNotFoundError):
+        if path.stat().st_size or _age(path) < LEASE_SECONDS:
+            return
+        with FileLock(path.with_suffix(".empty")):
+            if not path.stat().st_size and _age(path) >= LEASE_SECONDS:
+                path.unlink()
+
+
+def lease(path: Path) -> Lease:
     """A lease of what the file `path` stands for, to be held in a `with` statement, which waits.
 
     A thread renews it every third of `LEASE_SECONDS`. If another process takes it over, as after
     a machine was suspended, `compromise` of the lease is not null, and the holder must stop.
     """
-    return SoftFileLease(path, lease_duration=LEASE_SECONDS, thread_local=False)
+    return Lease(path, lease_duration=LEASE_SECONDS, thread_local=False)
 
 
 @contextmanager

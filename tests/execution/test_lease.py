@@ -10,6 +10,7 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import pytest
+from filelock import Timeout
 from rich.console import Console
 
 from benchmarks.crash_recovery import events
@@ -82,6 +83,22 @@ def test_a_dead_holder_is_replaced_at_once(tmp_path: Path) -> None:
     assert path.exists() and not is_leased(path)
     with held(lease(path)) as claim:
         assert not claim.compromise
+
+
+def test_an_empty_file_of_a_killed_process_holds_nothing_for_ever(tmp_path: Path) -> None:
+    """It was created, and the process killed before it wrote who holds it."""
+    path = tmp_path / "stage.lease"
+    path.touch()
+    assert is_leased(path)
+    with pytest.raises(Timeout):
+        lease(path).acquire(timeout=0.1)
+    long_ago = path.stat().st_mtime - leases.LEASE_SECONDS - 1
+    os.utime(path, (long_ago, long_ago))
+    with lease(path):
+        assert path.stat().st_size
+    path.touch()
+    os.utime(path, (long_ago, long_ago))
+    assert not is_leased(path)
 
 
 def test_a_stopped_holder_is_replaced_and_learns_of_it(
