@@ -42,7 +42,7 @@ class Lease(SoftFileLease):
             try:
                 return super().acquire(min(left, STEP_SECONDS), poll_interval, **options)
             except Timeout:
-                if left <= STEP_SECONDS:
+                if left <= STEP_SECONDS or options.get("blocking") is False:
                     raise
 
 

@@ -92,6 +92,8 @@ def test_an_empty_file_of_a_killed_process_holds_nothing_for_ever(tmp_path: Path
     assert is_leased(path)
     with pytest.raises(Timeout):
         lease(path).acquire(timeout=0.1)
+    with pytest.raises(Timeout):
+        lease(path).acquire(blocking=False)
     long_ago = path.stat().st_mtime - leases.LEASE_SECONDS - 1
     os.utime(path, (long_ago, long_ago))
     with lease(path):
@@ -101,11 +103,13 @@ def test_an_empty_file_of_a_killed_process_holds_nothing_for_ever(tmp_path: Path
     assert not is_leased(path)
 
 
+@pytest.mark.parametrize("step", [5.0, 0.05])
 def test_a_stopped_holder_is_replaced_and_learns_of_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    step: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on a machine that was suspended."""
+    """As on a machine that was suspended; also where a process waits in many steps."""
     monkeypatch.setattr(leases, "LEASE_SECONDS", 0.3)
+    monkeypatch.setattr(leases, "STEP_SECONDS", step)
     path = tmp_path / "x.lease"
     first = lease(path)
     with hold(path, "until lost") as process:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from harness.analysis.frames.scores import sequential_scores_frame
+from harness.analysis.frames.scores import main_scores, sequential_scores_frame
 from harness.analysis.results import Results
 from harness.tasks.task import Task
 
@@ -13,29 +13,19 @@ from harness.tasks.task import Task
 def forgetting_scores(results: Results, tasks: Mapping[str, Task]) -> dict[str, pd.DataFrame]:
     """Arm to the main metric x 100 of each task (rows) after each step (columns), mean over seeds;
     NaN before the task is learned."""
-    frame = _main_scores(results, tasks)
+    frame = main_scores(results.get(sequential_scores_frame), tasks)
     found = {arm: frame[frame["arm"] == arm] for arm in results.arms}
     return {arm: _by_step(rows) for arm, rows in found.items() if len(rows)}
 
 
 def forgetting_by_seed(results: Results, tasks: Mapping[str, Task]) -> dict[str, np.ndarray]:
     """Arm to its average forgetting in points, [num_seeds] pretraining seeds."""
-    frame = _main_scores(results, tasks)
+    frame = main_scores(results.get(sequential_scores_frame), tasks)
     found = {}
     for arm, rows in frame.groupby("arm"):
         seeds = rows.groupby("pretrain_seed")
         found[str(arm)] = np.array([average_forgetting(_by_step(own)) for _, own in seeds])
     return found
-
-
-def _main_scores(results: Results, tasks: Mapping[str, Task]) -> pd.DataFrame:
-    """Rows of the main metric on the first evaluation split of each task."""
-    frame = results.get(sequential_scores_frame)
-    main = [
-        metric == tasks[task].metrics[0] and split == tasks[task].evaluation[0].name
-        for task, split, metric in zip(frame["task"], frame["split"], frame["metric"], strict=True)
-    ]
-    return frame[np.array(main, dtype=bool)]
 
 
 def _by_step(rows: pd.DataFrame) -> pd.DataFrame:

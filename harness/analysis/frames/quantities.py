@@ -9,7 +9,7 @@ from harness.analysis.frames.adaptation import adaptation_costs_frame, diagnosti
 from harness.analysis.frames.costs import pretraining_costs, pretraining_flops
 from harness.analysis.frames.forgetting import forgetting_by_seed
 from harness.analysis.frames.runs import pretrain_runs_frame
-from harness.analysis.frames.scores import scores_frame
+from harness.analysis.frames.scores import main_scores, scores_frame
 from harness.analysis.results import Results
 from harness.models.layers import HEAD
 
@@ -69,13 +69,8 @@ def _by_seed(rows: pd.DataFrame, column: str) -> Values:
 def _finetuning_spread(results: Results) -> Values:
     """The standard deviation between fine-tuning seeds of a task's main metric x 100, mean over
     tasks; NaN with one seed."""
-    tasks = results.experiment.evaluate.chosen
-    frame = results.get(scores_frame)
-    main = [
-        metric == tasks[task].metrics[0] and split == tasks[task].evaluation[0].name
-        for task, split, metric in zip(frame["task"], frame["split"], frame["metric"], strict=True)
-    ]
-    runs = frame[np.array(main, dtype=bool)].groupby(["arm", "pretrain_seed", "task"])["value"]
+    frame = main_scores(results.get(scores_frame), results.experiment.evaluate.chosen)
+    runs = frame.groupby(["arm", "pretrain_seed", "task"])["value"]
     return _by_seed((100 * runs.std(ddof=1)).reset_index(), "value")
 
 

@@ -1,9 +1,10 @@
 """Scores of fine-tuning runs and of probes."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from harness.analysis.results import Results
@@ -29,6 +30,15 @@ def scores_frame(results: Results) -> pd.DataFrame:
     """One row per finished run, split and metric: SCORE_COLUMNS. `value` is NaN if a metric is
     undefined, such as the correlation of constant predictions."""
     return _frame(results, results.finetune_runs)
+
+
+def main_scores(frame: pd.DataFrame, tasks: Mapping[str, Task]) -> pd.DataFrame:
+    """The rows of the main metric on the first evaluation split of each task."""
+    main = [
+        metric == tasks[task].metrics[0] and split == tasks[task].evaluation[0].name
+        for task, split, metric in zip(frame["task"], frame["split"], frame["metric"], strict=True)
+    ]
+    return frame[np.array(main, dtype=bool)]
 
 
 def checkpoint_scores_frame(results: Results) -> pd.DataFrame:

@@ -185,7 +185,7 @@ def counts(found: Sequence[Finding]) -> dict[str, int]:
 
 
 BUDGETS = (1e6, 3e6, 1e7)
-"""Tokens between which budgets are told apart in `accuracy_by_budget`."""
+"""Tokens that separate the ranges of `accuracy_by_budget`."""
 
 
 def accuracy_by_budget(
