@@ -42,7 +42,9 @@ of 16)."""
 
 class Relations(ConfigModel):
     """The teacher's relations among queries, among keys and among values (Wang et al. 2021). Heads
-    are joined and split anew, so that student and teacher may differ in widths and heads."""
+    are joined and split anew, so that student and teacher may differ in widths and heads.
+
+    Relations alone do not train what follows the attention in the student's last layer."""
 
     heads: int | None = Field(default=None, ge=1)
     """Relation heads, which divide both hidden sizes; null: four per head of the teacher, which

@@ -1,6 +1,7 @@
 """MiniLM: Wang et al. 2020, NeurIPS, in its second version: Wang et al. 2021, Findings of ACL. The
 student of 6 layers and 384 units learns the relations of BERT's last layer alone, of text without
-masks, so that its token head is not trained and its held-out loss means nothing.
+masks, so that its token head and what follows the attention in its last layer are not trained, and
+its held-out loss means nothing.
 """
 
 from harness.models import MODELS, SIZES
