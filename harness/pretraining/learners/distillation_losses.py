@@ -5,12 +5,14 @@ Shapes: B sequences, T tokens, N real tokens, M predictions, V vocabulary, R rel
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers.modeling_outputs import BaseModelOutput
 
+from harness.pretraining.learners.attention_scores import Attention
 from harness.pretraining.objectives.objective import Distillation
 
 
@@ -74,9 +76,7 @@ def attention(compared: Compared) -> Tensor:
 
     TinyBERT's code includes padding in its mean.
     """
-    ours, theirs = compared.student.attentions, compared.teacher.attentions
-    assert ours is not None
-    assert theirs is not None
+    ours, theirs = _attentions(compared.student), _attentions(compared.teacher)
     step = len(theirs) // len(ours)
     keys = compared.real[:, None, None, :]  # [B, 1, 1, T]
     pairs = zip(ours, theirs[step - 1 :: step], strict=True)
@@ -95,9 +95,7 @@ def relation(compared: Compared) -> Tensor:
     """
     settings = compared.settings.relations
     assert settings is not None
-    ours, theirs = compared.student.attentions, compared.teacher.attentions
-    assert ours is not None
-    assert theirs is not None
+    ours, theirs = _attentions(compared.student), _attentions(compared.teacher)
     student, teacher = ours[-1], theirs[(settings.teacher_layer or len(theirs)) - 1]
     heads = settings.heads_for(teacher.query.shape[1])
     total = torch.zeros((), device=compared.real.device)
@@ -108,6 +106,12 @@ def relation(compared: Compared) -> Tensor:
         divergence = F.kl_div(guessed, wanted, reduction="none", log_target=True).sum(-1)
         total = total + divergence.mean(1)[compared.real].sum()
     return total
+
+
+def _attentions(output: BaseModelOutput) -> tuple[Attention, ...]:
+    """Of each layer, after `return_attention`."""
+    assert output.attentions is not None
+    return cast("tuple[Attention, ...]", output.attentions)
 
 
 def relations(vectors: Tensor, heads: int, real: Tensor) -> Tensor:

@@ -6,7 +6,13 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from harness.core.config import ConfigModel
-from harness.pretraining.objectives.outputs import MaskedToken, Output, OutputKind, WithGenerator
+from harness.pretraining.objectives.outputs import (
+    CorrectedToken,
+    MaskedToken,
+    Output,
+    OutputKind,
+    WithGenerator,
+)
 from harness.pretraining.objectives.transforms import AnyTransform
 from harness.pretraining.objectives.transforms.masking import MASKING, TokenMasking
 
@@ -125,6 +131,7 @@ class Objective(ConfigModel):
             self.sentence_pair: self.sentence_pair != "none",
             "span boundary": self.span_boundary,
             "distillation": self.distillation,
+            "contrast": isinstance(self.output, CorrectedToken) and self.output.contrast,
         }
         return ", ".join((terms, *(name for name, given in extras.items() if given)))
 
