@@ -9,6 +9,7 @@ import typer
 
 from harness.cli import (
     adopt,
+    claims,
     compare,
     data,
     disagreements,
@@ -78,6 +79,7 @@ app.add_typer(results.app, name="results")
 app.command()(submit.submit)
 app.command()(site.site)
 app.command()(findings.findings)
+app.command()(claims.claims)
 app.add_typer(data.app, name="data")
 app.command(name="list")(registries.list_members)
 app.command()(registries.show)

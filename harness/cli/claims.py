@@ -1,0 +1,161 @@
+"""`harness claims`: the shipped experiments that test claims of the literature."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.cli import options
+
+if TYPE_CHECKING:
+    from harness.execution.estimate import Estimate
+    from harness.study import Study
+
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+"""Unit of a duration to its seconds."""
+
+
+@dataclass(frozen=True)
+class Priced:
+    """An experiment and what it would take."""
+
+    file: Path
+    ids: Sequence[str]
+    """The claims that it tests."""
+    study: "Study | None"
+    """Null if it cannot be planned here."""
+    estimate: "Estimate | None" = None
+    reason: str = ""
+    """Why it cannot be planned."""
+
+    @property
+    def row(self) -> tuple[str, str, str]:
+        """Name, claims, and the time that it takes or the reason why it cannot run."""
+        from harness.execution.time_left import duration
+
+        if not self.estimate:
+            return self.file.stem, " ".join(self.ids), self.reason
+        time = f"about {duration(self.estimate.seconds)}" if self.estimate.num_stages else "done"
+        return self.file.stem, " ".join(self.ids), time
+
+    @property
+    def seconds(self) -> float:
+        """Expected; nothing if all stages are finished."""
+        return self.estimate.seconds if self.estimate and self.estimate.num_stages else 0.0
+
+
+def claims(
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(help="claims as in the findings, such as E17 [default: all]"),
+    ] = None,
+    run: Annotated[bool, typer.Option("--run", help="compute the experiments")] = False,
+    budget: Annotated[
+        str | None, typer.Option(help="time for --run, such as 90m or 2h [default: no limit]")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", help="file of the board that --run writes")] = Path(
+        "findings.md"
+    ),
+    jobs: options.Jobs = None,
+    store: options.StoreFolder = options.DEFAULT_STORE,
+) -> None:
+    """Lists the shipped experiments that test claims of the literature, and how long each takes on
+    this machine. With --run, computes them, the shortest first, within the budget, and writes the
+    board of findings. Run again to resume."""
+    with options.clear_errors():
+        seconds = _seconds(budget) if budget else float("inf")
+        options.require(run or not budget, "--budget has an effect with --run only")
+        found = [_priced(*of, store, jobs) for of in _tests_of(ids or []).items()]
+    options.print_table(["experiment", "claims", "time"], [one.row for one in found])
+    chosen = _within(found, seconds)
+    if not run:
+        return
+    for one in chosen:
+        _compute(one, jobs)
+    _write_board(store / "reports", out)
+
+
+def _seconds(text: str) -> float:
+    """The seconds of a duration such as 90m, 2h or 1.5h.
+
+    Raises:
+        ValueError: it is none.
+    """
+    match = re.fullmatch(rf"([0-9]+(?:\.[0-9]+)?)([{''.join(UNITS)}])", text.strip())
+    options.require(
+        match is not None, f"--budget must be a time such as 90m or 2h, but is {text!r}"
+    )
+    assert match
+    return float(match[1]) * UNITS[match[2]]
+
+
+def _tests_of(ids: Sequence[str]) -> dict[Path, list[str]]:
+    """Experiment file to those of the claims that it tests; of all claims without ids.
+
+    Raises:
+        ValueError: an unknown claim, or one that no shipped experiment tests.
+    """
+    from harness.core.config import unknown_name
+    from harness.core.shipped import shipped_experiments
+    from harness.experiment.claims import CLAIMS
+
+    for name in ids:
+        if name not in CLAIMS:
+            raise ValueError(unknown_name("the claim", name, CLAIMS))
+    found = {}
+    for file in shipped_experiments().values():
+        if own := [name for name in _declared(file) if name in ids or not ids]:
+            found[file] = own
+    untested = set(ids).difference(*found.values()) if found else set(ids)
+    options.require(not untested, f"no shipped experiment tests {', '.join(sorted(untested))}")
+    return found
+
+
+def _declared(file: Path) -> Mapping[str, object]:
+    from harness.experiment.experiment_file import read_text
+    from harness.experiment.source import Source
+
+    claims: Mapping[str, object] = Source.parse(file, read_text(file)).data.get("claims") or {}
+    return claims
+
+
+def _priced(file: Path, ids: Sequence[str], store: Path, jobs: int | None) -> Priced:
+    from harness.experiment.source import DeclarationError
+
+    try:
+        study = options.load_study(file, None, None, store)
+        return Priced(file, ids, study, study.outlook(jobs).estimate)
+    except DeclarationError as error:
+        return Priced(file, ids, None, reason=error.problems[0])
+
+
+def _within(found: Sequence[Priced], seconds: float) -> Iterator[Priced]:
+    """The experiments that can run, the shortest first, as long as their times fit."""
+    spent = 0.0
+    for one in sorted(found, key=lambda one: one.seconds):
+        spent += one.seconds
+        if one.study and spent <= seconds:
+            yield one
+        elif one.study:
+            options.err.print(f"{one.file.stem}: not within the budget", markup=False)
+
+
+def _compute(one: Priced, jobs: int | None) -> None:
+    """Runs an experiment; the failure of a stage does not stop the next experiment."""
+    from harness.cli.run import compute
+
+    assert one.study
+    try:
+        compute(one.study, jobs, "processes")
+    except typer.Exit as stop:
+        if stop.exit_code != options.FAILED:
+            raise
+
+
+def _write_board(reports: Path, out: Path) -> None:
+    from harness.cli.findings import findings
+
+    findings(reports, out)

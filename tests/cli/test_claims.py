@@ -1,0 +1,72 @@
+"""`harness claims`."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.core import shipped
+from tests.cli.test_app import call
+
+QUICK = """
+name: NAME
+question: Is counting words better than the largest class?
+claims: {CLAIM: bag_of_words > majority}
+pretrain: {size: nano, corpus: microworld, budget: {tokens: 0}}
+grid: {pretrain.recipe: [majority, bag_of_words]}
+evaluate: {tasks: [micro-sst2]}
+"""
+"""Baselines, which train no network."""
+
+
+@pytest.fixture
+def experiments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+    """Two experiments on claims, one that cannot be planned, and one on none."""
+    texts = {
+        "first": QUICK.replace("NAME", "first").replace("CLAIM", "E1"),
+        "second": QUICK.replace("NAME", "second").replace("CLAIM", "E2"),
+        "broken": QUICK.replace("NAME", "broken").replace("CLAIM", "E3").replace("sst2", "nothing"),
+        "other": QUICK.replace("NAME", "other").replace("claims: {CLAIM:", "expect: {average:"),
+    }
+    files = {name: tmp_path / f"{name}.yaml" for name in texts}
+    for name, text in texts.items():
+        files[name].write_text(text)
+    monkeypatch.setattr(shipped, "shipped_experiments", lambda: files)
+    return files
+
+
+def test_experiments_are_listed_with_their_time(
+    experiments: dict[str, Path], tmp_path: Path
+) -> None:
+    code, output = call("claims", "--store", str(tmp_path / "runs"))
+    assert code == 0 and "other" not in output
+    assert output.count("about ") == 2 and "broken.yaml:7" in output
+    assert not (tmp_path / "runs").exists()
+    code, output = call("claims", "E2", "--store", str(tmp_path / "runs"))
+    assert code == 0 and "second" in output and "first" not in output
+
+
+def test_experiments_are_computed_within_a_budget(
+    experiments: dict[str, Path], tmp_path: Path
+) -> None:
+    options = ["--run", "--store", str(tmp_path / "runs"), "--out", str(tmp_path / "board.md")]
+    code, output = call("claims", "E1", "E2", *options, "--budget", "0.001s", "--jobs", "1")
+    assert code == 2 and "not within the budget" in output  # and so no report
+    code, output = call("claims", "E1", *options, "--budget", "1h", "--jobs", "1")
+    assert code == 0 and "bag_of_words > majority" in output
+    assert "| E1 |" in (tmp_path / "board.md").read_text()
+    code, output = call("claims", "E1", *options)
+    assert code == 0 and "done" in output and "stages were done already" in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["E999"], "the claim must be one of"),
+        (["E4"], "no shipped experiment tests E4"),
+        (["E1", "--budget", "2h"], "--budget has an effect with --run only"),
+        (["E1", "--run", "--budget", "two hours"], "must be a time such as 90m or 2h"),
+    ],
+)
+def test_wrong_arguments(experiments: dict[str, Path], arguments: list[str], expected: str) -> None:
+    code, output = call("claims", *arguments)
+    assert code == 2 and expected in output.replace("\n", " ")
