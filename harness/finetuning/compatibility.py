@@ -114,8 +114,8 @@ def _unsupported_prompt(task: Task, protocol: Protocol, run: Pretrain) -> str:
 
 
 def too_small(protocol: Protocol, adaptation: Adaptation, run: Pretrain) -> str:
-    """Why the network has too few layers to train, too few positions to read, or a width that is no
-    multiple of a block; empty if it suits."""
+    """Why the network has too few layers or norms to train, too few positions to read, or a width
+    that is no multiple of a block; empty if it suits."""
     model = run.model
     if isinstance(adaptation, Oft) and not adaptation.targets:
         width = _width(run)
@@ -123,6 +123,8 @@ def too_small(protocol: Protocol, adaptation: Adaptation, run: Pretrain) -> str:
             return f"its width of {width} is no multiple of the block_size {adaptation.block_size}"
     if model.checkpoint:
         return ""  # checked when the checkpoint is loaded
+    if model.norm == "none" and getattr(adaptation, "parts", "") == "layer_norms":
+        return "it has no layer norms, as its norm is none"
     if isinstance(adaptation, Selective) and adaptation.top_layers:
         found = _num_layers(run)
         if adaptation.top_layers > found:

@@ -76,6 +76,11 @@ def _representation(run: PretrainSettings, objective: Objective) -> Iterator[str
         yield f"a {run.model.family} learns nothing before its task: set budget.tokens to 0"
     if objective.output.kind == "replaced_token" and facts.kind != "encoder":
         yield f"replaced_token needs an encoder, but family is {run.model.family}"
+    if objective.output.kind == "replaced_token" and not run.model.has_own_block:
+        yield (
+            "replaced_token needs the published block, as its generator may be of another family: "
+            "leave model.positions, model.norm and model.residual out"
+        )
     if objective.output.kind == "replaced_token" and objective.span_boundary:
         yield "span_boundary needs the output masked_token, but it is replaced_token"
 
