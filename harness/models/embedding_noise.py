@@ -21,6 +21,14 @@ def gaussian(tokens: Tensor, embedded: Tensor, *, share: float) -> Tensor:
     return share * size * torch.randn_like(embedded)
 
 
+def uniform(tokens: Tensor, embedded: Tensor, *, alpha: float, padding: int) -> Tensor:
+    """[B, T, E] noise from -alpha / sqrt(L E) to alpha / sqrt(L E), where L is the number of tokens
+    of a row without padding (Jain et al. 2023, NEFTune, algorithm 1)."""
+    lengths = (tokens != padding).sum(1)[:, None, None].clamp(min=1)
+    bounds = alpha / (lengths * embedded.shape[-1]).sqrt()
+    return bounds * torch.empty_like(embedded, requires_grad=False).uniform_(-1, 1)
+
+
 def perturb(network: Any, noise: Noise) -> None:
     """Has a network in training add `noise` to the token embeddings of its inputs."""
     weight = network.get_input_embeddings().weight

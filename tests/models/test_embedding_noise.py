@@ -1,19 +1,30 @@
 """Noise on token embeddings: its size, when it is added, and that models learn with it."""
 
 from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 from pydantic import ValidationError
 from torch import Tensor
+from transformers.integrations.neftune import neftune_post_forward_hook
 
+from harness.finetuning.adaptation import Frozen, Full, Lora, PromptTuning
+from harness.finetuning.heads.classifier import Classifier
+from harness.finetuning.protocol import Finetune, Protocol
+from harness.finetuning.run import prepared_model
 from harness.models import MODELS, SIZES
 from harness.models.build import build
-from harness.models.embedding_noise import gaussian, perturb
+from harness.models.embedding_noise import gaussian, perturb, uniform
 from harness.pretraining.objectives.held_out import evaluation_objective
 from harness.pretraining.objectives.objective import Component, Mixture, Objective
+from tests.finetuning.methods.models import PAD, learn, make_backbone
+from tests.finetuning.methods.models import batch as task_batch
 from tests.models.networks import TOKENS, small, text
+
+DRY = Protocol(head_dropout=0.0)
 
 ONE_STACK = ["bert", "roberta", "albert", "electra", "deberta", "deberta_v3", "distilbert"]
 ONE_STACK += ["modernbert", "gpt", "gpt2", "llama"]
@@ -78,6 +89,47 @@ def test_noise_has_no_gradient_of_its_own() -> None:
     noise = gaussian(torch.zeros(1, 4), embedded, share=0.5)
     (embedded + noise).sum().backward()
     assert torch.equal(embedded.grad, torch.ones_like(embedded))  # type: ignore[arg-type]
+
+
+def test_neftune_is_that_of_transformers() -> None:
+    """Of rows without padding, from the same draws; padding changes no row's bound."""
+    table = torch.nn.Embedding(90, 16).train()
+    table.neftune_noise_alpha = 5.0  # type: ignore[assignment]
+    embedded, ids = table(text()), text()
+    torch.manual_seed(0)
+    theirs = neftune_post_forward_hook(table, (ids,), embedded)
+    torch.manual_seed(0)
+    ours = embedded + uniform(ids, embedded, alpha=5.0, padding=0)
+    torch.testing.assert_close(ours, theirs)
+    padded = torch.cat([ids, torch.zeros_like(ids)], 1)
+    noise = uniform(padded, table(padded), alpha=5.0, padding=0)
+    assert 0.99 * 5 < noise.abs().max() * (12 * 16) ** 0.5 <= 5
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2"])
+def test_neftune_is_of_training_alone(name: str, tmp_path: Path) -> None:
+    """Of every adaptation that reads the inputs in training, with padding."""
+    make_backbone(name).save(tmp_path)
+    noisy = Finetune(neftune_alpha=1.0)
+    head: Any = SimpleNamespace(pad_token_id=PAD, make_model=lambda b, a: Classifier(b, 2, DRY, a))
+    for method in (Full(), Lora(), PromptTuning(length=3)):
+        plain, model = (
+            prepared_model(tmp_path, head, method, 0, settings) for settings in (Finetune(), noisy)
+        )
+        assert torch.equal(plain.eval()(task_batch()), model.eval()(task_batch()))
+        assert not torch.allclose(plain.train()(task_batch()), model.train()(task_batch()))
+        first, last = learn(model, task_batch(), 1e-2)
+        assert last < first
+    with pytest.raises(ValueError, match="neftune_alpha is for adaptations that read the inputs"):
+        prepared_model(tmp_path, head, Frozen(), 0, noisy)
+
+
+@pytest.mark.parametrize(("name", "reading"), [("elmo", "bilm"), ("xlnet", "bidirectional")])
+def test_neftune_of_other_networks_is_refused(name: str, reading: str, tmp_path: Path) -> None:
+    make_backbone(name, reading).save(tmp_path)
+    head: Any = SimpleNamespace(pad_token_id=PAD)
+    with pytest.raises(ValueError, match=f"is read {reading}; leave it out"):
+        prepared_model(tmp_path, head, Full(), 0, Finetune(neftune_alpha=5.0))
 
 
 BILM = {"representation": "bilm", "transform": {"kind": "none"}, "output": {"kind": "next_token"}}
