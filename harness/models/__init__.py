@@ -238,7 +238,7 @@ class Architecture(ConfigModel):
     @property
     def has_own_block(self) -> bool:
         """Whether positions, norm and residual connections are as published with the family."""
-        return self.positions is self.norm is self.residual is None
+        return (self.positions, self.norm, self.residual) == (None, None, None)
 
 
 MODELS: dict[str, Architecture] = {

@@ -111,19 +111,19 @@ class _NormAbove:
         return out
 
 
-class BertBlock(_BertForward, BertLayer):
+class BertBlock(_BertForward, BertLayer):  # type: ignore[misc]
     """A layer of BERT with the norm and the residual connections of its configuration."""
 
 
-class RobertaBlock(_BertForward, RobertaLayer):
+class RobertaBlock(_BertForward, RobertaLayer):  # type: ignore[misc]
     """The same of RoBERTa."""
 
 
-class BertStack(_NormAbove, BertEncoder):
+class BertStack(_NormAbove, BertEncoder):  # type: ignore[misc]
     """The layers of BERT and a norm."""
 
 
-class RobertaStack(_NormAbove, RobertaEncoder):
+class RobertaStack(_NormAbove, RobertaEncoder):  # type: ignore[misc]
     """The layers of RoBERTa and a norm."""
 
 

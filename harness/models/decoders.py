@@ -61,8 +61,8 @@ def _gpt(architecture: Architecture, size: Size, tokens: Tokens) -> OpenAIGPTCon
 def _gpt2(architecture: Architecture, size: Size, tokens: Tokens) -> GPT2Config:
     """Radford et al. 2019, section 2.3."""
     fields = _gpt_fields(architecture, size, tokens)
-    own = {"activation_function": architecture.activation or "gelu_new"}
-    return GPT2Config(n_inner=size.intermediate_size, use_cache=False, **own, **fields)
+    fields["activation_function"] = architecture.activation or "gelu_new"
+    return GPT2Config(n_inner=size.intermediate_size, use_cache=False, **fields)
 
 
 def _llama(architecture: Architecture, size: Size, tokens: Tokens) -> LlamaConfig:

@@ -68,7 +68,7 @@ TORCHS: dict[str, Any] = {
 
 def declared(family: str, **fields: Any) -> Architecture:
     without = {"dropout": 0.0, "attention_dropout": 0.0, "initializer_range": 0.1}
-    return Architecture(family=family, max_position=64, **without, **fields)  # type: ignore[arg-type]
+    return Architecture(family=family, max_position=64, **without, **fields)
 
 
 def made(family: str, reading: str = "", **fields: Any) -> Backbone:
@@ -158,14 +158,14 @@ def test_layers_are_those_of_torch(family: str, place: str, activation: str | No
     backbone = made(family, norm=None if is_own else place, activation=activation)
     used = declared(family, activation=activation).block["activation"]
     ids, mask = text(), padding()
-    shape = {"d_model": 64, "nhead": 2, "dim_feedforward": 256, "dropout": 0.0}
+    shape: dict[str, Any] = {"d_model": 64, "nhead": 2, "dim_feedforward": 256, "dropout": 0.0}
     own: dict[str, Any] = {"layer_norm_eps": getattr(norm_eps(backbone), "eps", 0.0)}
     states = embedded(backbone, ids)
     causal = torch.ones(12, 12).triu(1).bool() if family == "gpt2" else None
     for layer in layers_of(backbone):
         theirs = nn.TransformerEncoderLayer(
             **shape, **own, activation=TORCHS[used], batch_first=True, norm_first=place == "pre"
-        )  # type: ignore[arg-type]
+        )
         theirs.load_state_dict(weights_of(layer))
         states = theirs.train()(states, src_mask=causal, src_key_padding_mask=mask == 0)
     states = norm_above(backbone)(states) if place == "pre" else states

@@ -3,7 +3,7 @@
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
@@ -118,7 +118,7 @@ def test_neftune_is_of_training_alone(name: str, tmp_path: Path) -> None:
         )
         assert torch.equal(plain.eval()(task_batch()), model.eval()(task_batch()))
         assert not torch.allclose(plain.train()(task_batch()), model.train()(task_batch()))
-        first, last = learn(model, task_batch(), 1e-2)
+        first, last = learn(cast(Classifier, model), task_batch(), 1e-2)
         assert last < first
     with pytest.raises(ValueError, match="neftune_alpha is for adaptations that read the inputs"):
         prepared_model(tmp_path, head, Frozen(), 0, noisy)
