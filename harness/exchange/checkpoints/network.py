@@ -39,9 +39,9 @@ def write_network(model: Path, tokenizer: Path, out: Path) -> list[str]:
     metadata = read_metadata(model)
     if why := unsupported_reason(metadata["family"], metadata["representation"]):
         raise ValueError(why)
-    if metadata["blueprint"] in VARIANTS:
+    if metadata.get("blueprint") in [*VARIANTS]:
         config = read_config(model)
-        own = ", ".join(f"{name} = {json.dumps(config[f'harness_{name}'])}" for name in FIELDS)
+        own = ", ".join(f"{name} = {json.dumps(config.get(f'harness_{name}'))}" for name in FIELDS)
         raise ValueError(
             "export needs a network for which transformers' AutoModel has a class, but it has none "
             f"for a {metadata['family']} with {own}: fine-tune it here"
