@@ -13,6 +13,7 @@ from harness.finetuning.protocol import Finetune, Protocol
 from harness.models import FAMILIES, LEARNED_POSITIONS
 from harness.models.checkpoints import files
 from harness.models.checkpoints.sentence_embeddings import read_embedding
+from harness.pretraining.objectives.objective import ONE_STACK
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.scoring.requests import unsupported_request
 from harness.tasks.task import Task
@@ -45,7 +46,22 @@ def settings_problem(settings: Finetune, adaptation: Adaptation) -> str:
                 f"finetune.{name} is for adaptations that train the layers of the network, but "
                 f"{adaptation.kind} does not; leave it out"
             )
+    if settings.neftune_alpha and adaptation.kind in ("frozen", "prompt"):
+        return (
+            "finetune.neftune_alpha is for adaptations that read the inputs in training, but "
+            f"{adaptation.kind} does not; leave it out"
+        )
     return ""
+
+
+def noise_problem(settings: Finetune, family: str, representation: str) -> str:
+    """The error if noise does not suit the embeddings of a network; empty if it does."""
+    if not settings.neftune_alpha or (family != "xlnet" and representation in ONE_STACK):
+        return ""
+    return (
+        f"finetune.neftune_alpha is for networks read {', '.join(ONE_STACK)} other than xlnet, but "
+        f"this {family} is read {representation}; leave it out"
+    )
 
 
 def layers_problem(settings: Finetune, adaptation: Adaptation, run: Pretrain) -> str:
@@ -114,8 +130,8 @@ def _unsupported_prompt(task: Task, protocol: Protocol, run: Pretrain) -> str:
 
 
 def too_small(protocol: Protocol, adaptation: Adaptation, run: Pretrain) -> str:
-    """Why the network has too few layers to train, too few positions to read, or a width that is no
-    multiple of a block; empty if it suits."""
+    """Why the network has too few layers or norms to train, too few positions to read, or a width
+    that is no multiple of a block; empty if it suits."""
     model = run.model
     if isinstance(adaptation, Oft) and not adaptation.targets:
         width = _width(run)
@@ -123,6 +139,8 @@ def too_small(protocol: Protocol, adaptation: Adaptation, run: Pretrain) -> str:
             return f"its width of {width} is no multiple of the block_size {adaptation.block_size}"
     if model.checkpoint:
         return ""  # checked when the checkpoint is loaded
+    if model.norm == "none" and getattr(adaptation, "parts", "") == "layer_norms":
+        return "it has no layer norms, as its norm is none"
     if isinstance(adaptation, Selective) and adaptation.top_layers:
         found = _num_layers(run)
         if adaptation.top_layers > found:

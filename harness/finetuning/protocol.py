@@ -33,6 +33,9 @@ class Finetune(ConfigModel):
     tasks (Mosbach et al. 2021; Zhang et al. 2021, section 4); null: true."""
     reinit_layers: int | None = Field(default=None, ge=1)
     """Number of top layers that are re-initialised (Zhang et al. 2021, section 5)."""
+    neftune_alpha: float | None = Field(default=None, gt=0)
+    """Scale of uniform noise on the token embeddings in training (Jain et al. 2023, algorithm 1:
+    5 to 15); null: none."""
 
 
 class Protocol(ConfigModel):

@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader
 
 from harness.core.compute import DEFAULT_COMPUTE, Compute
 from harness.finetuning.adaptation import ADAPTATIONS, Adaptation
-from harness.finetuning.compatibility import settings_problem
+from harness.finetuning.compatibility import noise_problem, settings_problem
 from harness.finetuning.costs import Costs, measure
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Encoded
@@ -29,6 +29,7 @@ from harness.finetuning.task_model import TaskModel
 from harness.finetuning.used_embeddings import use_rows, with_all_rows
 from harness.models.backbone import Backbone
 from harness.models.build import load
+from harness.models.embedding_noise import perturb, uniform
 from harness.pretraining.trainer import choose_attention, make_trainer, seed_torch
 from harness.tasks.examples import Examples
 
@@ -144,13 +145,18 @@ def prepared_model(
     """
     backbone = load(folder)
     _check_auxiliary(settings, backbone.representation, adaptation)
-    if why := settings_problem(settings, adaptation):
+    network = backbone.network
+    family = network.config.model_type or backbone.family
+    noise = noise_problem(settings, family, backbone.representation)
+    if why := settings_problem(settings, adaptation) or noise:
         raise ValueError(why)
     model = _with_head(head, backbone, adaptation, seed)
     if not settings.auxiliary_lm_weight:
         freeze_unused(model)
     if settings.reinit_layers:
         reinitialise(model, settings.reinit_layers)
+    if alpha := settings.neftune_alpha:
+        perturb(network, partial(uniform, alpha=alpha, padding=head.pad_token_id))
     adapt(model, adaptation)
     return model
 

@@ -4,6 +4,7 @@ This file holds the declared values and does not import torch; `harness.models.b
 networks. Heads for tasks are in `harness.finetuning`, losses in `harness.pretraining.learners`.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -131,6 +132,15 @@ FamilyName = Literal[
 ]  # fmt: skip
 """The keys of FAMILIES."""
 
+OWN_BLOCKS: Mapping[str, Mapping[str, object]] = {
+    # Devlin et al. 2019, appendix A.2 (GELU); Vaswani et al. 2017, section 3.1
+    "bert": {"positions": "learned", "norm": "post", "residual": True, "activation": "gelu"},
+    "roberta": {"positions": "learned", "norm": "post", "residual": True, "activation": "gelu"},
+    # Radford et al. 2019, section 2.3; openai/gpt-2, model.py
+    "gpt2": {"positions": "learned", "norm": "pre", "residual": True, "activation": "gelu_new"},
+}
+"""Family to the parts of its block that fields of `Architecture` replace, as published."""
+
 FAMILY_FIELDS: Mapping[str, tuple[str, ...]] = {
     "embedding_size": ("albert", "electra", "elmo"),
     "num_decoder_layers": ("t5", "bart"),
@@ -140,6 +150,7 @@ FAMILY_FIELDS: Mapping[str, tuple[str, ...]] = {
     "num_kv_heads": ("llama",),
     "context_size": ("static",),
     "vectors": ("static",),
+    **dict.fromkeys(("positions", "norm", "residual", "activation"), tuple(OWN_BLOCKS)),
     "checkpoint": ("checkpoint",),
     "revision": ("checkpoint",),
 }
@@ -173,6 +184,19 @@ class Architecture(ConfigModel):
     """Whether the output matrix is the embedding matrix."""
     num_kv_heads: int | None = Field(default=None, ge=1)
     """Key and value heads, shared by groups of query heads; null takes num_heads."""
+    positions: Literal["learned", "sinusoidal", "none"] | None = None
+    """Positions that are added to the token embeddings: a trained table, fixed sines and cosines
+    (Vaswani et al. 2017, section 3.5), or none; null: as published with the family, as in the next
+    three fields. Of bert, roberta and gpt2."""
+    norm: Literal["post", "pre", "none"] | None = None
+    """Place of LayerNorm: after each residual sum, or before each sublayer and above the last one
+    (Xiong et al. 2020, figure 1), or nowhere but in the token head. BERT's norm of the embeddings
+    goes with `post`."""
+    residual: bool | None = None
+    """Whether the input of each sublayer is added to its output (He et al. 2016)."""
+    activation: Literal["gelu", "gelu_new", "relu", "relu2", "silu", "tanh", "linear"] | None = None
+    """Of the feed-forward layers, and of BERT's token head, by its name in transformers: `gelu_new`
+    is GPT-2's approximation, `relu2` the square (So et al. 2021), `linear` none."""
     context_size: int = Field(default=5, ge=1)
     """Context tokens on each side, from which CBOW predicts a token."""
     vectors: str | None = None
@@ -197,7 +221,25 @@ class Architecture(ConfigModel):
                     f"{name} belongs to {', '.join(families)}, but family is {self.family}; "
                     "leave it out"
                 )
+        for name, own in OWN_BLOCKS.get(self.family, {}).items():
+            if getattr(self, name) == own:
+                raise ValueError(
+                    f"{name} of a {self.family} is {json.dumps(own)} anyway; leave it out, or "
+                    "write null"
+                )
         return self
+
+    @property
+    def block(self) -> dict[str, Any]:
+        """Positions, norm, residual and activation of a family of OWN_BLOCKS; empty of others."""
+        own = OWN_BLOCKS.get(self.family, {})
+        given = {name: getattr(self, name) for name in own}
+        return {**own, **{name: value for name, value in given.items() if value is not None}}
+
+    @property
+    def has_own_block(self) -> bool:
+        """Whether positions, norm and residual connections are as published with the family."""
+        return (self.positions, self.norm, self.residual) == (None, None, None)
 
 
 MODELS: dict[str, Architecture] = {

@@ -54,4 +54,6 @@ def blueprint_name(architecture: Architecture, representation: str) -> str:
     """Key of BLUEPRINTS: the family, or a variant of it with another architecture."""
     if architecture.family == "t5" and representation != "encoder_decoder":
         return "t5_stack"
+    if not architecture.has_own_block:
+        return f"{architecture.family}_variant"
     return "t5_shared" if architecture.share_decoder else architecture.family

@@ -10,6 +10,7 @@ from transformers import PreTrainedConfig, PreTrainedModel
 
 from harness.models import Architecture, Size
 from harness.models.backbone import Backbone
+from harness.models.block_variants import VARIANTS
 from harness.models.blueprints import Blueprint, Tokens, blueprint_name
 from harness.models.checkpoints.files import METADATA, read_metadata
 from harness.models.checkpoints.loading import of_the_body, read_network
@@ -57,6 +58,7 @@ BLUEPRINTS: dict[str, Blueprint] = {
     **DECODERS,
     **ENCODER_DECODERS,
     **XLNET,
+    **VARIANTS,
     **dict.fromkeys(("bag_of_words", "majority", "lead", "copy"), BASELINE),
     **CHECKPOINTS,
     "elmo": ELMO,

@@ -61,6 +61,7 @@ def _gpt(architecture: Architecture, size: Size, tokens: Tokens) -> OpenAIGPTCon
 def _gpt2(architecture: Architecture, size: Size, tokens: Tokens) -> GPT2Config:
     """Radford et al. 2019, section 2.3."""
     fields = _gpt_fields(architecture, size, tokens)
+    fields["activation_function"] = architecture.activation or "gelu_new"
     return GPT2Config(n_inner=size.intermediate_size, use_cache=False, **fields)
 
 

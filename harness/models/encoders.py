@@ -64,7 +64,7 @@ def _bert_like(
         attention_probs_dropout_prob=architecture.attention_dropout,
         initializer_range=architecture.initializer_range,
         layer_norm_eps=eps,
-        hidden_act="gelu",
+        hidden_act=architecture.activation or "gelu",
         **more,
     )
 

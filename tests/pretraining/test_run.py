@@ -135,6 +135,18 @@ def test_killed_and_resumed_ends_bit_for_bit_the_same(
     assert history(cut) == history(tmp_path / "whole.jsonl")
 
 
+def test_embedding_noise_is_drawn_anew_in_each_update(run: Runner, tmp_path: Path) -> None:
+    """From the seed of the update, so that a resumed run draws the same; other weights result."""
+    spec = make_spec(objective=Objective(embedding_noise=0.3))
+    run(spec, "noisy")
+    with pytest.raises(KilledError):
+        run(spec, "cut", progress=kill_at(5), compute=EVERY_STEP)
+    run(spec, "cut")
+    assert weights(tmp_path / "noisy") == weights(tmp_path / "cut")
+    run(make_spec(), "plain")
+    assert weights(tmp_path / "noisy") != weights(tmp_path / "plain")
+
+
 class Probed(PretrainingModule):
     """With a probe of the hidden states, which is no part of the learner."""
 

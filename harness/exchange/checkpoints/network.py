@@ -11,6 +11,7 @@ from transformers import AutoConfig, PreTrainedTokenizerFast
 
 from harness.models import FAMILIES
 from harness.models.backbone import Backbone
+from harness.models.block_variants import FIELDS, VARIANTS
 from harness.models.build import load, wrap
 from harness.models.checkpoints.files import positions, read_config, read_metadata
 from harness.models.encoder_decoders import T5
@@ -38,6 +39,13 @@ def write_network(model: Path, tokenizer: Path, out: Path) -> list[str]:
     metadata = read_metadata(model)
     if why := unsupported_reason(metadata["family"], metadata["representation"]):
         raise ValueError(why)
+    if metadata.get("blueprint") in [*VARIANTS]:
+        config = read_config(model)
+        own = ", ".join(f"{name} = {json.dumps(config.get(f'harness_{name}'))}" for name in FIELDS)
+        raise ValueError(
+            "export needs a network for which transformers' AutoModel has a class, but it has none "
+            f"for a {metadata['family']} with {own}: fine-tune it here"
+        )
     transformers.logging.disable_progress_bar()
     backbone = untied(load(model))
     backbone.save(out, with_head=backbone.has_trained_head)

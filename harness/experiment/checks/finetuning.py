@@ -10,6 +10,7 @@ from harness.finetuning.adaptation import Adaptation, Full
 from harness.finetuning.compatibility import (
     answered_as_text,
     layers_problem,
+    noise_problem,
     settings_problem,
 )
 from harness.finetuning.protocol import UNSEEING, Finetune
@@ -55,8 +56,12 @@ def settings_problems(arm: Arm, settings: Finetune, adaptation: Adaptation) -> I
             f"{'frozen' if is_frozen else representation} model: its loss needs a trained causal "
             "model"
         )
-    wrong_layers = layers_problem(settings, adaptation, arm.adapted)
-    yield from filter(None, (settings_problem(settings, adaptation), wrong_layers))
+    problems = (
+        settings_problem(settings, adaptation),
+        layers_problem(settings, adaptation, arm.adapted),
+        noise_problem(settings, arm.adapted.model.family, representation),
+    )
+    yield from filter(None, problems)
 
 
 def _length_problems(arm: Arm) -> Problems:

@@ -14,7 +14,7 @@ def selective(model: TaskModel, adaptation: Selective) -> None:
     """Trains the selected parts and the output layer.
 
     Raises:
-        ValueError: the network has fewer layers than `top_layers`.
+        ValueError: the network has fewer layers than `top_layers`, or none of the parts.
     """
     backbone = model.backbone
     roots: list[nn.Module] = [backbone.network]
@@ -27,6 +27,8 @@ def selective(model: TaskModel, adaptation: Selective) -> None:
     }[adaptation.parts]
     head = {id(parameter) for parameter in token_head(backbone)}
     wanted = [p for root in roots for p in choose(root) if id(p) not in head]
+    if not wanted:
+        raise ValueError(f"the network has no {adaptation.parts.replace('_', ' ')} to train")
     backbone.requires_grad_(False)
     for parameter in wanted:
         parameter.requires_grad_(True)

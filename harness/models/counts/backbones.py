@@ -9,6 +9,7 @@ from harness.models.counts.shapes import (
     embedding_width,
     has_decoder,
     key_value_width,
+    learned_positions,
     linear,
     norm,
     position_buckets,
@@ -69,11 +70,12 @@ def _encoder(architecture: Architecture, size: Size, vocab_size: int, types: int
     shared = architecture.family == "albert"  # all layers share their weights
     projected = shared or width != hidden
     return (
-        (vocab_size + position_rows(architecture) + types) * width
+        (vocab_size + learned_positions(architecture) + types) * width
         + norm(width)
         + projected * linear(width, hidden)
         + (1 if shared else size.num_layers) * _layer(size)
         + (architecture.family in POOLED) * linear(hidden, hidden)
+        - _removed_norms(architecture, size)
     )
 
 
@@ -107,10 +109,19 @@ def _xlnet(_: Architecture, size: Size, vocab_size: int) -> int:
     )
 
 
+def _removed_norms(architecture: Architecture, size: Size) -> int:
+    """Parameters of the norms that `norm` takes from a network; BERT with `pre` has as many in
+    other places, GPT-2 with `post` has none above the layers."""
+    place = architecture.norm
+    number = 2 * size.num_layers + 1 if place == "none" else int(place == "post")
+    return number * norm(size.hidden_size)
+
+
 def _gpt(architecture: Architecture, size: Size, vocab_size: int) -> int:
-    tables = (vocab_size + architecture.max_position) * size.hidden_size
+    tables = (vocab_size + learned_positions(architecture)) * size.hidden_size
     last_norm = norm(size.hidden_size) * (architecture.family == "gpt2")
-    return tables + size.num_layers * _layer(size) + last_norm
+    removed = _removed_norms(architecture, size)
+    return tables + size.num_layers * _layer(size) + last_norm - removed
 
 
 def _llama(architecture: Architecture, size: Size, vocab_size: int) -> int:

@@ -23,6 +23,11 @@ def position_rows(architecture: Architecture) -> int:
     return architecture.max_position + (2 if architecture.family in ("roberta", "bart") else 0)
 
 
+def learned_positions(architecture: Architecture) -> int:
+    """Rows of the position embedding that are trained."""
+    return position_rows(architecture) if architecture.positions is None else 0
+
+
 def position_buckets(architecture: Architecture) -> int:
     """Relative distances on each side that DeBERTa distinguishes: all, or DeBERTaV3's buckets."""
     longest = architecture.max_position

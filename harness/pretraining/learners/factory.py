@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -11,6 +12,7 @@ from harness.data.corpora.packing import PAIR_FORMATS
 from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
 from harness.models.build import build, load
+from harness.models.embedding_noise import gaussian, perturb
 from harness.models.static_embeddings import StaticVectors
 from harness.pretraining.learners.corrective import make_corrective
 from harness.pretraining.learners.distillation import Distilled
@@ -55,7 +57,10 @@ def _network(run: Run) -> Backbone:
 
 
 def _token_prediction(run: Run) -> Learner:
-    return TokenPrediction(_network(run), run.spec.objectives, run.spec.model.initializer_range)
+    backbone, objectives = _network(run), run.spec.objectives
+    if share := objectives[-1].embedding_noise:
+        perturb(backbone.network, partial(gaussian, share=share))
+    return TokenPrediction(backbone, objectives, run.spec.model.initializer_range)
 
 
 def _cbow(run: Run) -> Learner:

@@ -40,6 +40,7 @@ def evaluation_objective(objective: Objective) -> Objective:
         "sentence_pair": "none",
         "span_boundary": False,
         "distillation": None,
+        "embedding_noise": None,
     }
     return objective.model_copy(update={**plain, "transform": _fixed(objective)})
 

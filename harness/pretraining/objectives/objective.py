@@ -39,6 +39,8 @@ COMBINATIONS: list[tuple[OutputKind, tuple[Representation, ...], tuple[str, ...]
     ),
 ]
 """Valid (output, representations, transforms)."""
+ONE_STACK: tuple[Representation, ...] = ("bidirectional", "causal", "prefix")
+"""Representations of one stack of layers above one table of token embeddings."""
 
 
 HEADS_PER_HEAD = 4
@@ -112,6 +114,10 @@ class Objective(ConfigModel):
     """Also predict each masked token from the two tokens around its span (Joshi et al. 2020)."""
     distillation: Distillation | None = None
     """Also learn from `pretrain.teacher`."""
+    embedding_noise: float | None = Field(default=None, gt=0)
+    """Standard deviation of Gaussian noise on the normalised token embeddings of an input in
+    training, as a share of their root mean square (the normalisation of He et al. 2021, section 5,
+    whose noise is adversarial and of fine-tuning); null: none."""
 
     @property
     def components(self) -> tuple[tuple[float, "Objective"], ...]:
@@ -132,6 +138,7 @@ class Objective(ConfigModel):
             "span boundary": self.span_boundary,
             "distillation": self.distillation,
             "contrast": isinstance(self.output, CorrectedToken) and self.output.contrast,
+            "embedding noise": self.embedding_noise,
         }
         return ", ".join((terms, *(name for name, given in extras.items() if given)))
 
@@ -152,6 +159,13 @@ class Objective(ConfigModel):
             "bidirectional",
         ):
             raise ValueError("distillation needs output masked_token, read bidirectional")
+        if self.embedding_noise and (
+            self.output.kind == "replaced_token" or self.representation not in ONE_STACK
+        ):
+            raise ValueError(
+                f"embedding_noise needs one network, read {', '.join(ONE_STACK)}, but output is "
+                f"{self.output.kind} and representation {self.representation}"
+            )
         return self
 
 
@@ -207,10 +221,11 @@ class Mixture(ConfigModel):
     def _plain(self) -> "Mixture":
         for part in self.mixture:
             one = part.objective
-            if one.sentence_pair != "none" or one.distillation or one.masking == "static":
+            special = one.sentence_pair != "none" or one.distillation or one.embedding_noise
+            if special or one.masking == "static":
                 raise ValueError(
-                    "a component of a mixture has neither sentence_pair, distillation nor static "
-                    "masking"
+                    "a component of a mixture has neither sentence_pair, distillation, "
+                    "embedding_noise nor static masking"
                 )
             if isinstance(one.output, WithGenerator) or one.representation in (
                 "bilm",

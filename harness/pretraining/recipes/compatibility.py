@@ -79,6 +79,11 @@ def _representation(run: PretrainSettings, objective: Objective) -> Iterator[str
     output = objective.output
     if isinstance(output, WithGenerator) and facts.kind != "encoder":
         yield f"{output.kind} needs an encoder, but family is {run.model.family}"
+    if isinstance(output, WithGenerator) and not run.model.has_own_block:
+        yield (
+            f"{output.kind} needs the published block, as its generator may be of another family: "
+            "leave model.positions, model.norm and model.residual out"
+        )
     if isinstance(output, WithGenerator) and objective.span_boundary:
         yield f"span_boundary needs the output masked_token, but it is {output.kind}"
 

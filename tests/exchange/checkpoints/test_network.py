@@ -157,3 +157,18 @@ def test_a_representation_without_a_class_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=f"was trained {representation}"):
         exported(small(family, wordpiece, representation), wordpiece, tmp_path)
+
+
+def test_another_block_is_refused(wordpiece: Path, tmp_path: Path) -> None:
+    """AutoModel would build the published one; another activation alone is in the configuration."""
+    tokens = Tokens(300, 0, 2, 3)
+    block = {"norm": "pre", "residual": False}
+    architecture = MODELS["bert"].model_copy(update=block)
+    changed = build(architecture, TINY, tokens, "bidirectional", 0)
+    with pytest.raises(
+        ValueError, match='none for a bert with positions = "learned", norm = "pre", residual = fal'
+    ):
+        exported(changed, wordpiece, tmp_path / "a")
+    architecture = MODELS["bert"].model_copy(update={"activation": "relu"})
+    exported(build(architecture, TINY, tokens, "bidirectional", 0), wordpiece, tmp_path / "b")
+    assert AutoModel.from_pretrained(tmp_path / "b" / "out").config.hidden_act == "relu"
