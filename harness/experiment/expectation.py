@@ -27,6 +27,8 @@ class Quantity:
     unit: str
     is_counted: bool = False
     """Whether it is the same in every run, and so judged without an interval."""
+    diagnostic: str = ""
+    """The diagnostic of fine-tuning that measures it; empty if it needs none."""
 
 
 Loss = Literal["loss", "bits_per_byte"]
@@ -43,7 +45,10 @@ QUANTITIES: Mapping[str, Quantity] = {
     "finetuning_seconds": Quantity("seconds of fine-tuning", "seconds"),
     "peak_memory_bytes": Quantity("peak memory of fine-tuning", "bytes"),
     "finetuning_spread": Quantity("standard deviation between fine-tuning seeds", "points"),
-    "weight_change": Quantity("relative change of the weights", "of their norm"),
+    "weight_change": Quantity(
+        "relative change of the weights", "of their norm", diagnostic="weight_change"
+    ),
+    "overfitting": Quantity("training minus reported score", "points", diagnostic="train_scores"),
     "forgetting": Quantity("average forgetting", "points"),
 }
 """Outcomes of which less is better. Their values: `harness.analysis.frames.quantities`."""

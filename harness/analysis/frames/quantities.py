@@ -11,6 +11,7 @@ from harness.analysis.frames.forgetting import forgetting_by_seed
 from harness.analysis.frames.runs import pretrain_runs_frame
 from harness.analysis.frames.scores import main_scores, scores_frame
 from harness.analysis.results import Results
+from harness.finetuning.diagnostics import TRAIN_SCORES
 from harness.models.layers import HEAD
 
 Values = Mapping[str, np.ndarray]
@@ -74,6 +75,17 @@ def _finetuning_spread(results: Results) -> Values:
     return _by_seed((100 * runs.std(ddof=1)).reset_index(), "value")
 
 
+def _overfitting(results: Results) -> Values:
+    """The main metric on training examples minus that of the reported ones, x 100, mean over tasks:
+    the generalisation gap."""
+    keys = ["arm", "task", "pretrain_seed", "finetune_seed"]
+    rows = results.get(diagnostics_frame)
+    trained = rows[rows["record"] == TRAIN_SCORES].set_index(keys)["value"]
+    frame = main_scores(results.get(scores_frame), results.experiment.evaluate.chosen)
+    reported = frame.set_index(keys)["value"].reindex(trained.index)
+    return _by_seed((100 * (trained - reported)).reset_index(), "value")
+
+
 def _forgetting(results: Results) -> Values:
     return forgetting_by_seed(results, results.experiment.evaluate.chosen)
 
@@ -90,6 +102,7 @@ VALUES: Mapping[str, Callable[[Results], Values]] = {
     "peak_memory_bytes": _finetuning("peak_memory_bytes"),
     "finetuning_spread": _finetuning_spread,
     "weight_change": _weight_change,
+    "overfitting": _overfitting,
     "forgetting": _forgetting,
 }
 """Name of a quantity to the function of its values."""

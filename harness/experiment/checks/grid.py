@@ -156,7 +156,7 @@ def expectation_problems(experiment: Experiment) -> Problems:
     names, outcomes = dict.fromkeys(arm_names(experiment)), _outcomes(experiment)
     columns = set(_columns(experiment))
     earlier: set[tuple[str, str, str]] = set()
-    for keys, expected in _declared(experiment):
+    for keys, expected in declared_expectations(experiment):
         where = ".".join(map(str, keys[:-1]))
         for arm in expected.arms:
             if names and arm not in names:
@@ -173,7 +173,7 @@ def expectation_problems(experiment: Experiment) -> Problems:
             earlier.add((better, worse, outcome))
 
 
-def _declared(experiment: Experiment) -> Iterator[tuple[Keys, Expectation]]:
+def declared_expectations(experiment: Experiment) -> Iterator[tuple[Keys, Expectation]]:
     """The keys of each expectation, and it."""
     for number, expected in enumerate(experiment.expect):
         yield ("expect", number), expected

@@ -1,4 +1,7 @@
-"""Diagnostics of fine-tuning runs: changes of weights and states, gradients and losses."""
+"""Diagnostics of fine-tuning runs: changes of weights and states, gradients, losses and scores."""
+
+TRAIN_SCORES = "train_scores"
+"""The diagnostic that is measured after training; the others are recorded during it."""
 
 DIAGNOSTICS: dict[str, str] = {
     "weight_change": "||W_after - W_before|| / ||W_before|| over the matrices of each layer",
@@ -9,6 +12,8 @@ DIAGNOSTICS: dict[str, str] = {
     "effective_rank": "exp of the entropy of the singular values of the change of each matrix (Roy "
     "and Vetterli 2007), mean over the matrices of each layer",
     "loss_curve": "training loss of each update",
+    TRAIN_SCORES: "main metric on at most 1,000 of the examples that the run was trained on, after "
+    "it",
 }
 """Name to description. Layers are named as in `harness.models.layers`."""
 

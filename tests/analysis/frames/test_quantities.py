@@ -100,6 +100,24 @@ def test_the_weights_of_the_head_do_not_count(results):
     assert quantity_values(data, "weight_change") == {"low": pytest.approx([2.0, 3.0])}
 
 
+def test_overfitting_is_the_training_score_minus_the_reported_one(results):
+    """Main metrics of GLUE: accuracy of SST-2, F1 of MRPC."""
+    main = {"sst2": "accuracy", "mrpc": "f1"}
+    rows = [
+        ("low", task, seed, run, "train_scores", "", metric, 0.9 + run / 100, None)
+        for task, metric in main.items()
+        for seed in range(3)
+        for run in range(2)
+    ]
+    seeds = ["pretrain_seed", "finetune_seed"]
+    columns = ["arm", "task", *seeds, "record", "layer", "name", "value", "step"]
+    data = results.but(diagnostics=pd.DataFrame(rows, columns=columns))
+    frame = data.scores
+    chosen = (frame["arm"] == "low") & (frame["metric"] == frame["task"].map(main))
+    reported = frame[chosen].groupby("pretrain_seed")["value"].mean().to_numpy()
+    assert quantity_values(data, "overfitting") == {"low": pytest.approx(100 * (0.905 - reported))}
+
+
 def test_forgetting_is_of_each_seed(results):
     """Seed 0 forgets 30 points of SST-2; seed 1 gains 10."""
     rows = [

@@ -16,14 +16,14 @@ from harness.data.tokenizers.training import train
 from harness.execution.stages.context import StageContext
 from harness.execution.stages.finetune import finetune, train_tasks
 from harness.execution.stages.search import trial, tune
-from harness.execution.stages.task_runner import head_file
+from harness.execution.stages.task_runner import TaskRunner, head_file
 from harness.models import MODELS, Size
 from harness.models.blueprints import Tokens
 from harness.models.build import build
 from harness.pretraining.trainer import CALLBACKS
 from harness.tasks import TASKS
 from harness.tasks.load_examples import fingerprint, load_examples
-from harness.tasks.scores import load_counts
+from harness.tasks.scores import load_counts, score
 
 SIZE = Size(num_layers=1, hidden_size=16, num_heads=1, intermediate_size=64)
 SWEEP = {"sampler": "random", "space": {"learning_rate": [1e-3, 1e-2]}}
@@ -250,3 +250,20 @@ def test_an_unsupported_pooling_is_refused(tokenizer: Path, tmp_path: Path) -> N
     protocol = {"pooling": "cls", "max_train_examples": 64}
     with pytest.raises(ValueError, match=r"protocol\.pooling = cls"):
         finetune(context_of(tmp_path, tokenizer, "gpt2", "finetune", protocol=protocol, seed=0))
+
+
+def test_training_scores_are_those_of_the_training_examples(
+    tokenizer: Path, tmp_path: Path
+) -> None:
+    """They alone need no recorder, so the run is the same as without them."""
+    (tmp_path / "other").mkdir()
+    plain = finetune(context_of(tmp_path / "other", tokenizer, "bert", "finetune", seed=0))
+    given = context_of(tmp_path, tokenizer, "bert", "finetune", seed=0)
+    given = replace(given, spec={**given.spec, "diagnostics": ["train_scores"]})
+    assert finetune(given) == plain
+    runner = TaskRunner(given)
+    train = runner.train_examples
+    assert train is not None and len(train) == 64
+    found = score(runner.task, train, runner.run(0).predict(train))
+    (row,) = pd.read_parquet(given.out / "records.parquet").itertuples()
+    assert (row.record, row.name, row.value) == ("train_scores", "accuracy", found["accuracy"])

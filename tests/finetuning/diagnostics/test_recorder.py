@@ -13,7 +13,7 @@ from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
 from harness.experiment.evaluation import Evaluate
 from harness.finetuning.adaptation import ADAPTATIONS
-from harness.finetuning.diagnostics import DIAGNOSTICS, DIAGNOSTICS_COLUMNS
+from harness.finetuning.diagnostics import DIAGNOSTICS, DIAGNOSTICS_COLUMNS, TRAIN_SCORES
 from harness.finetuning.diagnostics.recorder import (
     Recorder,
     matrices,
@@ -35,6 +35,7 @@ from tests.finetuning.methods.models import merge
 
 SIZE = Size(num_layers=2, hidden_size=32, num_heads=2, intermediate_size=128)
 LAYERS = ["layer 1", "layer 2"]
+RECORDED = set(DIAGNOSTICS) - {TRAIN_SCORES}
 OWN = [
     (name, facts.representations[0])
     for name, facts in FAMILIES.items()
@@ -68,7 +69,7 @@ def inputs(n: int) -> Encoded:
 def recorded(
     folder: Path, head: Classification, adaptation: str = "full", **settings: Any
 ) -> tuple[pd.DataFrame, Finetuned]:
-    recorder = Recorder(DIAGNOSTICS, head, inputs(20))
+    recorder = Recorder(RECORDED, head, inputs(20))
     run = finetune(
         folder,
         [TaskData(head, inputs(32))],
@@ -148,7 +149,7 @@ def test_every_family_is_recorded(
     family: str, reading: str, head: Classification, tmp_path: Path
 ) -> None:
     frame, _ = recorded(saved(tmp_path, family, reading), head, epochs=1)
-    assert set(frame["record"]) == set(DIAGNOSTICS)
+    assert set(frame["record"]) == RECORDED
     assert np.isfinite(frame["value"]).all()
     assert values(frame, "similarity").keys() <= {
         EMBEDDINGS,
