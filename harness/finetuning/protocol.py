@@ -1,10 +1,11 @@
 """The fine-tuning protocol and its hyperparameters."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
 from harness.core.config import ConfigModel, Count
+from harness.tasks.perturbation import Perturbation
 
 UNSEEING = ("causal", "encoder_decoder", "cbow")
 """Representations in which the first token attends only to itself."""
@@ -70,3 +71,11 @@ class Protocol(ConfigModel):
     """Most training examples; null for all."""
     selection: Literal["last", "best"] = "last"
     """Scored weights: of the last epoch, or of the best epoch on the hold-out."""
+    perturb: Perturbation = Perturbation()
+    """Noise in the reported examples: `{typos: 0.1}`."""
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """What a trained network depends on, as plain data: all but the noise in the reported
+        examples."""
+        return self.model_dump(exclude={"perturb"})

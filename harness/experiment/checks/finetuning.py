@@ -14,6 +14,7 @@ from harness.finetuning.compatibility import (
 )
 from harness.finetuning.protocol import UNSEEING, Finetune
 from harness.models import LEARNED_POSITIONS
+from harness.tasks.perturbation import alignment_problem
 
 
 def protocol_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
@@ -36,6 +37,7 @@ def protocol_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
                 yield ("evaluate", "intermediate_tasks"), text
         yield from _answer_problems(arm)
         yield from _length_problems(arm)
+        yield from _perturbation_problems(arm)
     num_fewshot = max((arm.evaluate.protocol.num_fewshot for arm in arms), default=0)
     if num_fewshot and all(arm.evaluate.adaptation.trains for arm in arms):
         yield (
@@ -70,6 +72,22 @@ def _length_problems(arm: Arm) -> Problems:
             ("evaluate", "protocol", "max_sequence_length"),
             f"evaluate.protocol.max_sequence_length must be at most {model.max_position}, the "
             f"max_position of {arm.name!r}, but is {protocol.max_sequence_length}",
+        )
+
+
+def _perturbation_problems(arm: Arm) -> Problems:
+    """Noise in examples whose labels are places in the text, or that a server scores."""
+    evaluate = arm.evaluate
+    if not evaluate.protocol.perturb.content:
+        return
+    keys = ("evaluate", "protocol", "perturb")
+    for why in filter(None, map(alignment_problem, evaluate.chosen.values())):
+        yield keys, f"evaluate.protocol.perturb must be left out for {arm.name!r}: {why}"
+    if evaluate.predict_test:
+        yield (
+            ("evaluate", "predict_test"),
+            f"evaluate.predict_test must be false for {arm.name!r}, whose examples are perturbed: "
+            "a benchmark's server scores the examples as they are",
         )
 
 
