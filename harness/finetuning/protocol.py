@@ -44,6 +44,9 @@ class Protocol(ConfigModel):
     `max` over tokens, or the `native` one of the representation: the first token of bidirectional
     networks, the last of causal ones, both ends of a biLM, the mean of static embeddings. Where
     embeddings are compared, `native` is a sentence-transformers model's own pooling."""
+    use: Literal["encoder"] | None = None
+    """The part of an encoder-decoder that is fine-tuned: null: all of it, which reads an input with
+    both halves; `encoder`: its encoder alone, as an encoder."""
     answer: Literal["head", "text"] = "head"
     """Output format: a new output layer (`head`), or generated `text` as in T5 (Raffel et al. 2020,
     section 2.4), which needs a generative model. Generation tasks always use text."""

@@ -10,7 +10,9 @@ from harness.finetuning.adaptation import Adaptation, Full
 from harness.finetuning.compatibility import (
     answered_as_text,
     layers_problem,
+    reading_of,
     settings_problem,
+    use_problem,
 )
 from harness.finetuning.protocol import UNSEEING, Finetune
 from harness.models import LEARNED_POSITIONS
@@ -20,7 +22,13 @@ from harness.tasks.perturbation import alignment_problem
 def protocol_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
     """Settings of fine-tuning that are incompatible with the model of an arm."""
     for arm in arms:
-        representation, evaluate = arm.adapted.representation, arm.evaluate
+        evaluate = arm.evaluate
+        if why := use_problem(evaluate.protocol, evaluate.adaptation, arm.adapted):
+            yield (
+                ("evaluate", "protocol", "use"),
+                f"evaluate.protocol.use must be left out for {arm.name!r}: {why}",
+            )
+        representation = reading_of(evaluate.protocol, arm.adapted)
         if evaluate.protocol.pooling == "cls" and representation in UNSEEING:
             yield (
                 ("evaluate", "protocol", "pooling"),
@@ -50,14 +58,15 @@ def protocol_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
 def settings_problems(arm: Arm, settings: Finetune, adaptation: Adaptation) -> Iterator[str]:
     """Problems of fine-tuning settings with the network of an arm; each message begins with the
     field."""
-    representation, is_frozen = arm.adapted.representation, adaptation.kind == "frozen"
+    representation = reading_of(arm.evaluate.protocol, arm.adapted)
+    is_frozen = adaptation.kind == "frozen"
     if settings.auxiliary_lm_weight and (representation != "causal" or is_frozen):
         yield (
             "finetune.auxiliary_lm_weight must be 0 for a "
             f"{'frozen' if is_frozen else representation} model: its loss needs a trained causal "
             "model"
         )
-    wrong_layers = layers_problem(settings, adaptation, arm.adapted)
+    wrong_layers = layers_problem(settings, adaptation, arm.adapted, representation)
     yield from filter(None, (settings_problem(settings, adaptation), wrong_layers))
 
 
