@@ -48,6 +48,17 @@ QUANTITIES: Mapping[str, Quantity] = {
     "weight_change": Quantity(
         "relative change of the weights", "of their norm", diagnostic="weight_change"
     ),
+    "weight_change/top_layer": Quantity(
+        "relative change of the top layer", "of its norm", diagnostic="weight_change"
+    ),
+    "weight_change/bottom_layer": Quantity(
+        "relative change of the bottom layer", "of its norm", diagnostic="weight_change"
+    ),
+    "gradient_imbalance": Quantity(
+        "imbalance of the first gradients",
+        "orders of magnitude",
+        diagnostic="first_gradient_norms",
+    ),
     "overfitting": Quantity("training minus reported score", "points", diagnostic="train_scores"),
     "forgetting": Quantity("average forgetting", "points"),
 }

@@ -7,6 +7,7 @@ DIAGNOSTICS: dict[str, str] = {
     "weight_change": "||W_after - W_before|| / ||W_before|| over the matrices of each layer",
     "gradient_norms": "norm of the gradient of each layer's trained parameters, before clipping, "
     "mean over the updates",
+    "first_gradient_norms": "the same, mean over the first 10 of them",
     "similarity": "linear CKA of each layer's states before and after, the mean over the tokens of "
     "each input, on the hold-out (Kornblith et al. 2019, section 3)",
     "effective_rank": "exp of the entropy of the singular values of the change of each matrix (Roy "

@@ -16,6 +16,7 @@ from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.diagnostics import DIAGNOSTICS, DIAGNOSTICS_COLUMNS, TRAIN_SCORES
 from harness.finetuning.diagnostics.recorder import (
     Recorder,
+    gradient_norms,
     matrices,
     pooled_states,
     relative_change,
@@ -124,6 +125,31 @@ def test_recording_changes_nothing_and_is_deterministic(
     for mine, theirs, rounded in zip(*weights, strict=True):
         assert torch.equal(mine, theirs)
         torch.testing.assert_close(mine, rounded, atol=2e-5, rtol=2e-4)
+
+
+def test_first_gradients_are_those_of_ten_updates(head: Classification, tmp_path: Path) -> None:
+    recorder = Recorder({"first_gradient_norms", "gradient_norms"}, head, inputs(20))
+    settings = Finetune(epochs=6, batch_size=16, learning_rate=1e-2)
+    folder = saved(tmp_path, "bert", "bidirectional")
+    data = [TaskData(head, inputs(32))]
+    run = finetune(folder, data, settings, seed=1, callbacks=[recorder])
+    frame = recorder.frame(run.model.part(0))
+    first, every = values(frame, "first_gradient_norms"), values(frame, "gradient_norms")
+    assert list(first) == list(every) == [EMBEDDINGS, *LAYERS, HEAD]
+    for layer, norms in recorder.norms.items():
+        assert len(norms) == 12
+        assert first[layer] == pytest.approx(np.mean([float(norm) for norm in norms[:10]]))
+        assert every[layer] == pytest.approx(np.mean([float(norm) for norm in norms]))
+
+
+def test_gradient_norms_by_hand(tmp_path: Path) -> None:
+    """Of gradients of ones, the norm is the square root of their number."""
+    model = Classifier(load(saved(tmp_path, "bert", "bidirectional")), 2, Protocol())
+    for parameter in model.backbone.network.base_model.encoder.layer[1].parameters():
+        parameter.grad = torch.ones_like(parameter)
+    (norm,) = gradient_norms(model).items()
+    count = 4 * (32 * 32 + 32) + 2 * 32 * 128 + 128 + 32 + 2 * 2 * 32
+    assert norm == ("layer 2", pytest.approx(np.sqrt(count)))
 
 
 def test_a_larger_learning_rate_changes_more(head: Classification, tmp_path: Path) -> None:
