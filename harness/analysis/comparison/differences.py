@@ -168,8 +168,11 @@ class Outcome:
         if not (found := self._known.get(arm)):
             return None
         fixed = np.full_like(found.scores, level)
-        difference = welch(found.scores, fixed, paired=True, level=LEVEL)
-        return difference.within(100 - self._width - level, 100 - level)
+        least = self._spread.least(found.scores[0])
+        difference = welch(found.scores, fixed, paired=True, level=LEVEL, least=least)
+        highest = _mean_width(self._minus) if self._minus else 100.0
+        difference = difference.within(highest - self._width - level, highest - level)
+        return difference.with_split(self._spread.split([arm]))
 
     @cached_property
     def _width(self) -> float:

@@ -15,7 +15,15 @@ from harness.experiment.arms import (
     combinations,
     value_label,
 )
-from harness.experiment.expectation import AVERAGE, GAP, QUANTITIES, Comparison, Expectation
+from harness.experiment.expectation import (
+    AVERAGE,
+    GAP,
+    LOSSES,
+    QUANTITIES,
+    Comparison,
+    Expectation,
+    quantities_of,
+)
 from harness.experiment.experiment import Axis, Experiment
 from harness.experiment.recipe_defaults import NAMED
 from harness.experiment.yaml_reader import Keys
@@ -154,15 +162,13 @@ def arm_names(experiment: Experiment) -> list[str]:
 def expectation_problems(experiment: Experiment) -> Problems:
     """Expectations about unknown arms or outcomes, and those that contradict each other."""
     names, outcomes = dict.fromkeys(arm_names(experiment)), _outcomes(experiment)
-    columns = set(_columns(experiment))
     earlier: set[tuple[str, str, str]] = set()
     for keys, expected in declared_expectations(experiment):
         where = ".".join(map(str, keys[:-1]))
         for arm in expected.arms:
             if names and arm not in names:
                 yield keys, f"{where}: " + unknown_name("the arm", arm, names)
-        gap = expected.outcome.split(GAP)
-        if expected.outcome not in outcomes and not (len(gap) == 2 and set(gap) <= columns):
+        if expected.outcome not in outcomes and not _is_gap(experiment, expected.outcome):
             yield keys, f"{where}: " + unknown_name("the outcome", expected.outcome, outcomes)
         for arm in expected.cancelled:
             yield keys, f"{where}: '{expected}' must compare different arms; {arm} cancels out"
@@ -186,6 +192,17 @@ def _outcomes(experiment: Experiment) -> list[str]:
     """What an expectation may be about."""
     probes = probe_columns(experiment.evaluate.probes)
     return [AVERAGE, *QUANTITIES, *_columns(experiment), *probes]
+
+
+def _is_gap(experiment: Experiment, outcome: str) -> bool:
+    """Whether it is one column, probe or quantity minus another that it can be compared with."""
+    parts = outcome.split(GAP)
+    if len(parts) != 2:
+        return False
+    if measured := quantities_of(outcome):
+        return len({one.unit for one in measured}) == 1 and not set(parts) & set(LOSSES)
+    alike = [_columns(experiment), list(probe_columns(experiment.evaluate.probes))]
+    return any(set(parts) <= set(names) for names in alike)
 
 
 def _columns(experiment: Experiment) -> list[str]:

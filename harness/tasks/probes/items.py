@@ -7,7 +7,7 @@ from harness.data.microworld.random_draws import Draw
 from harness.data.microworld.sampler import Sampler
 from harness.data.microworld.world import build
 from harness.tasks.probes.micro_blimp import GAP, MINIMAL_PAIRS, Contrast, DrawContrast
-from harness.tasks.probes.micro_cloze import CLOZE
+from harness.tasks.probes.micro_cloze import CLOZE, SIDES
 from harness.tasks.probes.probe import Probe
 from harness.tasks.task import HubData
 
@@ -89,7 +89,8 @@ def _read(probe: Probe, category: str) -> list[MinimalPair]:
 
 def _make(probe: Probe, category: str) -> list[Item]:
     """ITEMS_PER_CATEGORY different items in random order."""
-    functions: dict[str, DrawContrast] = MINIMAL_PAIRS if probe.kind == "minimal_pairs" else CLOZE
+    cloze = CLOZE | SIDES
+    functions: dict[str, DrawContrast] = MINIMAL_PAIRS if probe.kind == "minimal_pairs" else cloze
     draw, world = Draw(f"{probe.name} {category} {WORLD}"), build(WORLD)
     sampler = Sampler(draw, world, world.words)
     made: dict[tuple[str, ...], Item] = {}
