@@ -22,7 +22,7 @@ RUN = ["arm", "task", "pretrain_seed", "finetune_seed"]
 
 
 def quantity_values(results: Results, name: str) -> dict[str, np.ndarray]:
-    """Arm to its values of one of `harness.experiment.expectation.QUANTITIES`, [num_seeds]; arms
+    """Arm to its values of one of `harness.experiment.outcomes.QUANTITIES`, [num_seeds]; arms
     without one, or with a value that is not a number, are left out."""
     found = VALUES[name](results)
     return {arm: own for arm, own in found.items() if len(own) and np.isfinite(own).all()}

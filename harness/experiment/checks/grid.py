@@ -15,16 +15,9 @@ from harness.experiment.arms import (
     combinations,
     value_label,
 )
-from harness.experiment.expectation import (
-    AVERAGE,
-    GAP,
-    LOSSES,
-    QUANTITIES,
-    Comparison,
-    Expectation,
-    quantities_of,
-)
+from harness.experiment.expectation import Comparison, Expectation
 from harness.experiment.experiment import Axis, Experiment
+from harness.experiment.outcomes import AVERAGE, GAP, LOSSES, QUANTITIES, quantities_of
 from harness.experiment.recipe_defaults import NAMED
 from harness.experiment.yaml_reader import Keys
 from harness.pretraining.recipes.pretrain import Pretrain

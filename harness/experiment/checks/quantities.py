@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from harness.experiment.arms import Arm
 from harness.experiment.checks.grid import Problems, declared_expectations
-from harness.experiment.expectation import GAP, QUANTITIES
 from harness.experiment.experiment import Experiment
+from harness.experiment.outcomes import quantities_of
 
 
 def quantity_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
@@ -25,6 +25,5 @@ def quantity_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
 
 
 def _diagnostics(outcome: str) -> Iterator[str]:
-    """The diagnostics that an outcome, or a difference of two, needs."""
-    found = (QUANTITIES[name].diagnostic for name in outcome.split(GAP) if name in QUANTITIES)
-    yield from dict.fromkeys(filter(None, found))
+    """The diagnostics that an outcome, or a gap of two, needs."""
+    yield from dict.fromkeys(filter(None, (one.diagnostic for one in quantities_of(outcome))))

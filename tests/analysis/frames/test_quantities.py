@@ -7,7 +7,7 @@ import scipy.stats
 
 from harness.analysis.frames.quantities import VALUES, quantity_values
 from harness.analysis.frames.scores import SEQUENTIAL_COLUMNS
-from harness.experiment.expectation import LOSSES, QUANTITIES
+from harness.experiment.outcomes import LOSSES, QUANTITIES
 from harness.leaderboard.build import experiment_comparer
 from harness.report.difference_tables import claimed_figure, claimed_interval
 from harness.report.expectations import claims
