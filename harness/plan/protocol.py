@@ -142,9 +142,10 @@ def protocol_text(
             sentence-transformers model (`Results.own_lengths`).
     """
     parts = {name: evaluate.get(name) for name in ("adaptation", "protocol", "finetune")}
-    if noise := (parts["protocol"] or {}).get("perturb"):
-        given = {**parts["protocol"], "perturb": Perturbation.model_validate(noise).content or None}
-        parts["protocol"] = given
+    protocol = parts["protocol"] or {}
+    if noise := protocol.get("perturb"):
+        content = Perturbation.model_validate(noise).content or None
+        parts["protocol"] = {**protocol, "perturb": content}
     if own_length:
         parts["protocol"] = {**(parts["protocol"] or {}), OWN_LENGTH: own_length}
     of_tasks = {name: value for name, value in sweep.items() if name != "pretrain"}

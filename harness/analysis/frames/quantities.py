@@ -76,8 +76,8 @@ def _gradient_imbalance(results: Results) -> Values:
     Bengio 2010, section 4.2.1)."""
     ends = _ends(results, "first_gradient_norms")
     with np.errstate(divide="ignore", invalid="ignore"):  # of a layer without gradient: no value
-        ratio = np.log10(ends["top"] / ends["bottom"]).abs().rename("ratio")
-    return _by_seed(ratio.reset_index(), "ratio")
+        ends["ratio"] = np.abs(np.log10(ends["top"] / ends["bottom"]))
+    return _by_seed(ends.reset_index(), "ratio")
 
 
 def _ends(results: Results, record: str) -> pd.DataFrame:

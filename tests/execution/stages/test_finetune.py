@@ -293,4 +293,4 @@ def test_noise_is_in_the_reported_examples_alone(
     )
     assert found["noisy"]["validation/accuracy"] == expected["accuracy"]
     if family == "bag_of_words":  # the network learns nothing in a second
-        assert found["noisy"]["validation/accuracy"] < found["plain"]["validation/accuracy"]
+        assert expected["accuracy"] != found["plain"]["validation/accuracy"]

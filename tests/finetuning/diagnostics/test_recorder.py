@@ -145,7 +145,8 @@ def test_first_gradients_are_those_of_ten_updates(head: Classification, tmp_path
 def test_gradient_norms_by_hand(tmp_path: Path) -> None:
     """Of gradients of ones, the norm is the square root of their number."""
     model = Classifier(load(saved(tmp_path, "bert", "bidirectional")), 2, Protocol())
-    for parameter in model.backbone.network.base_model.encoder.layer[1].parameters():
+    network: Any = model.backbone.network
+    for parameter in network.base_model.encoder.layer[1].parameters():
         parameter.grad = torch.ones_like(parameter)
     (norm,) = gradient_norms(model).items()
     count = 4 * (32 * 32 + 32) + 2 * 32 * 128 + 128 + 32 + 2 * 2 * 32

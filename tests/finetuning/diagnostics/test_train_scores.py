@@ -14,7 +14,7 @@ from harness.tasks.examples import Examples
 
 
 def examples(labels: Any, groups: Any = None) -> Examples:
-    texts = [(f"text {number}",) for number in range(len(labels))]
+    texts: list[tuple[str, ...]] = [(f"text {number}",) for number in range(len(labels))]
     return Examples(texts, np.asarray(labels), groups=groups)
 
 
