@@ -11,8 +11,8 @@ from harness.analysis.comparison.differences import (
     LEVEL,
     Comparer,
     Outcome,
+    dependent_runs,
     enough_seeds,
-    same_checkpoints,
 )
 from harness.analysis.comparison.probes import probe_runs
 from harness.analysis.comparison.seed_scores import compared_by_seeds
@@ -127,7 +127,7 @@ def _of_scores(results: Results, compared: Comparer, name: str) -> Outcome:
     if others and first in compared.outcomes:
         return compared.gap(first, others[0])
     columns = probe_columns(results.experiment.evaluate.probes)
-    paired = same_checkpoints(results.plan.differences)
+    paired = dependent_runs(results.experiment, results.plan.differences)
     minus = [(columns[other],) for other in others]
     return Outcome(results.get(_probe_runs), [(columns[first],)], paired, minus)
 

@@ -314,3 +314,29 @@ def test_the_gap_between_two_categories_of_a_probe_is_compared(with_probes):
     assert between.claim.found.estimate == pytest.approx(gaps["high"] - gaps["low"])
     assert level.claim.found.estimate == pytest.approx(gaps["high"])
     assert (level.word, low.word) == ("confirmed", "confirmed")
+
+
+def test_with_a_world_for_each_seed_arms_are_compared_world_by_world(fabricate):
+    """Worlds make runs of all arms better or worse alike; each has examples of its own."""
+    data = fabricate({"a": 0.9, "b": 0.8}, tasks=("sst2",), seeds=(4, 1))
+    world = dict(zip(range(4), (0.0, -0.3, 0.1, -0.2), strict=True))
+    scores = data.scores.assign(
+        value=data.scores["value"] + data.scores["pretrain_seed"].map(world)
+    )
+    known = {row.key: row.pretrain_seed for row in scores.itertuples()}
+
+    def counts(key):
+        found = dict(data.counts(key))
+        labels = found["validation/labels"]
+        return found | {"validation/labels": np.roll(labels, known[key])}
+
+    seeds = {"pretrain": 4, "finetune": 1, "world": "per_seed"}
+    varied = expecting(data.but(counts=counts, seeds=seeds), ("a", "b", "sst2"))
+    (one,) = verdicts_of(varied)
+    by_arm = data.scores.pivot_table("value", "pretrain_seed", "arm") * 100
+    test = scipy.stats.ttest_rel(by_arm["a"], by_arm["b"])
+    assert one.claim.found.estimate == pytest.approx((by_arm["a"] - by_arm["b"]).mean())
+    assert one.claim.found.p_value >= test.pvalue  # examples vary, too
+    assert one.claim.found.num_seeds == 4
+    with pytest.raises(ValueError, match="runs must be scored on the same examples"):
+        verdicts_of(expecting(data.but(counts=counts), ("a", "b", "sst2")))

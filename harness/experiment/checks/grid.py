@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from harness.core.config import unknown_name
 from harness.core.names import LOOKALIKES, check_name
-from harness.data.corpora.sources import MicroworldCorpus, sources_of
 from harness.experiment.arms import (
     Arm,
     arm_name,
@@ -129,20 +128,6 @@ def arms_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
             axis = next(axis for axis in arm.labels if arm.labels[axis] != twin.labels[axis])
             keys = origin(experiment.grid, axis, arm.labels[axis])
             yield keys, f"the arms {twin.name!r} and {arm.name!r} are identical; remove one"
-
-
-def world_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
-    """Corpora of another micro-world than the tasks, which use the vocabulary of world 0."""
-    suite, chosen = experiment.evaluate.suite_value.name, experiment.evaluate.chosen.values()
-    in_world_0 = any(task.data.source == "microworld" for task in chosen)
-    for arm in arms:
-        for corpus in sources_of(arm.pretrain.corpus):
-            if in_world_0 and isinstance(corpus, MicroworldCorpus) and corpus.world != 0:
-                yield (
-                    ("pretrain", "corpus", "world"),
-                    f"pretrain.corpus.world must be 0, the world of the tasks of {suite}, "
-                    f"but is {corpus.world}",
-                )
 
 
 def arm_names(experiment: Experiment) -> list[str]:

@@ -9,6 +9,7 @@ from harness.pretraining.recipes.bart import bart
 from harness.pretraining.recipes.bert import bert
 from harness.pretraining.recipes.cbow import cbow
 from harness.pretraining.recipes.checkpoint import checkpoint
+from harness.pretraining.recipes.coco_lm import coco_lm
 from harness.pretraining.recipes.copy_source import copy_source
 from harness.pretraining.recipes.deberta import deberta
 from harness.pretraining.recipes.deberta_v3 import deberta_v3
@@ -20,6 +21,7 @@ from harness.pretraining.recipes.gpt2 import gpt2
 from harness.pretraining.recipes.lead import lead
 from harness.pretraining.recipes.llama import llama
 from harness.pretraining.recipes.majority import majority
+from harness.pretraining.recipes.minilm import minilm
 from harness.pretraining.recipes.modernbert import modernbert
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.recipes.roberta import roberta
@@ -37,10 +39,12 @@ RECIPES: dict[str, Pretrain] = {
     "spanbert": spanbert,
     "electra": electra,
     "electra_mlm": electra_mlm,
+    "coco_lm": coco_lm,
     "deberta": deberta,
     "deberta_v3": deberta_v3,
     "distilbert": distilbert,
     "tinybert": tinybert,
+    "minilm": minilm,
     "modernbert": modernbert,
     "xlnet": xlnet,
     "gpt": gpt,
