@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import yaml
 
 from harness.analysis.averages import AVERAGES
-from harness.experiment.expectation import QUANTITIES
 from harness.experiment.json_schema import json_schema
+from harness.experiment.outcomes import QUANTITIES
 from harness.experiment.registries import members
 from harness.leaderboard.published import printed, published_index
 from harness.tasks.metrics import METRICS

@@ -17,6 +17,7 @@ from harness.experiment.checks import (
     grid,
     loggers,
     model,
+    quantities,
     search,
     size,
     worlds,
@@ -241,6 +242,7 @@ def _arms(source: Source, experiment: Experiment, wrong: set[Any]) -> list[Arm]:
         search.space_problems,
         search.pretrain_space_problems,
         finetuning.chain_problems,
+        quantities.quantity_problems,
         compute.device_problems,
         loggers.logger_problems,
     ):

@@ -4,7 +4,6 @@ import re
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, Any, Literal
 
@@ -12,55 +11,14 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator
 
 from harness.core.config import ConfigModel, as_tuples
 from harness.core.names import shortened
+from harness.experiment.outcomes import AVERAGE, GAP, POINTS, Quantity, quantities_of
 
-AVERAGE = "average"
-POINTS = "points"
-"""Unit of scores x 100."""
-GAP = " - "
-"""Between two outcomes of which one is subtracted from the other."""
 Side = Literal["above", "below"]
-
-
-@dataclass(frozen=True)
-class Quantity:
-    """An outcome of which less is better."""
-
-    label: str
-    """Its name in the output."""
-    unit: str
-    is_counted: bool = False
-    """Whether it is the same in every run, and so judged without an interval."""
-
-
-Loss = Literal["loss", "bits_per_byte"]
-LOSSES: tuple[Loss, ...] = ("loss", "bits_per_byte")
-"""Quantities that only networks with the same targets have in common."""
-QUANTITIES: Mapping[str, Quantity] = {
-    "loss": Quantity("held-out loss", "nats per predicted token"),
-    "bits_per_byte": Quantity("held-out bits per byte", "bits per byte"),
-    "flops": Quantity("FLOPs of pretraining", "FLOPs", is_counted=True),
-    "parameters": Quantity("parameters", "parameters", is_counted=True),
-    "trained_parameters": Quantity("trained parameters", "parameters", is_counted=True),
-    "stored_bytes": Quantity("bytes stored per task", "bytes", is_counted=True),
-    "pretraining_seconds": Quantity("seconds of pretraining", "seconds"),
-    "finetuning_seconds": Quantity("seconds of fine-tuning", "seconds"),
-    "peak_memory_bytes": Quantity("peak memory of fine-tuning", "bytes"),
-    "finetuning_spread": Quantity("standard deviation between fine-tuning seeds", "points"),
-    "weight_change": Quantity("relative change of the weights", "of their norm"),
-    "forgetting": Quantity("average forgetting", "points"),
-}
-"""Outcomes of which less is better. Their values: `harness.analysis.frames.quantities`."""
 MAX_TEXT = 2_000
 """Characters of an expectation."""
 NUMBER = r"[0-9]+(?:\.[0-9]*)?(?:e-?[0-9]+)?"
 _EQUAL = re.compile(rf"(?P<first>[^<>]+?) = (?P<second>[^<>]+) within (?P<margin>{NUMBER})")
 _LEVEL = re.compile(rf"(?P<arm>[^<>]+?) (?P<side>above|below) (?P<level>-?{NUMBER})")
-
-
-def quantities_of(outcome: str) -> tuple[Quantity, ...]:
-    """The quantity that an outcome is about, or both of a gap; empty of scores."""
-    parts = outcome.split(GAP)
-    return tuple(QUANTITIES[one] for one in parts) if set(parts) <= QUANTITIES.keys() else ()
 
 
 class _Expectation(ConfigModel):

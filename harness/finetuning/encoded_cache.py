@@ -35,7 +35,7 @@ def _key(head: TaskHead, examples: Examples, tokenizer: Path) -> str:
         "version": VERSION,
         "head": type(head).__name__,
         "task": {"name": head.task.name, **head.task.content},  # text output contains the name
-        "protocol": head.protocol.model_dump(mode="json"),
+        "protocol": head.protocol.content,
         "tokenizer": digest(sorted(tokenizer.glob("*.json"))),
         "examples": [examples.texts, labels, examples.choices],
     }

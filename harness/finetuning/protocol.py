@@ -1,10 +1,11 @@
 """The fine-tuning protocol and its hyperparameters."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
 from harness.core.config import ConfigModel, Count
+from harness.tasks.perturbation import Perturbation
 
 UNSEEING = ("causal", "encoder_decoder", "cbow")
 """Representations in which the first token attends only to itself."""
@@ -46,6 +47,9 @@ class Protocol(ConfigModel):
     `max` over tokens, or the `native` one of the representation: the first token of bidirectional
     networks, the last of causal ones, both ends of a biLM, the mean of static embeddings. Where
     embeddings are compared, `native` is a sentence-transformers model's own pooling."""
+    use: Literal["encoder"] | None = None
+    """The part of an encoder-decoder that is fine-tuned: null: all of it, which reads an input with
+    both halves; `encoder`: its encoder alone, as an encoder."""
     answer: Literal["head", "text"] = "head"
     """Output format: a new output layer (`head`), or generated `text` as in T5 (Raffel et al. 2020,
     section 2.4), which needs a generative model. Generation tasks always use text."""
@@ -73,3 +77,11 @@ class Protocol(ConfigModel):
     """Most training examples; null for all."""
     selection: Literal["last", "best"] = "last"
     """Scored weights: of the last epoch, or of the best epoch on the hold-out."""
+    perturb: Perturbation = Perturbation()
+    """Noise in the reported examples: `{typos: 0.1}`."""
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """What a trained network depends on, as plain data: all but the noise in the reported
+        examples."""
+        return self.model_dump(exclude={"perturb"})

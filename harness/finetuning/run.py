@@ -30,6 +30,7 @@ from harness.finetuning.used_embeddings import use_rows, with_all_rows
 from harness.models.backbone import Backbone
 from harness.models.build import load
 from harness.models.embedding_noise import perturb, uniform
+from harness.models.encoder_part import EncoderPart
 from harness.pretraining.trainer import choose_attention, make_trainer, seed_torch
 from harness.tasks.examples import Examples
 
@@ -144,6 +145,8 @@ def prepared_model(
         ValueError: pooling, auxiliary loss or a setting does not suit the backbone or adaptation.
     """
     backbone = load(folder)
+    if head.protocol.use == "encoder":
+        backbone = EncoderPart(backbone)
     _check_auxiliary(settings, backbone.representation, adaptation)
     network = backbone.network
     family = network.config.model_type or backbone.family

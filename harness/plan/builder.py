@@ -191,6 +191,7 @@ class PlanBuilder:
             "save_weights": bool(evaluate.save_weights and trained),
         }
         given = {name: value for name, value in optional.items() if value}
+        given |= self.graph.perturbation(evaluate)
         # Settings are selected at the end of pretraining, so that the curve varies one thing.
         fractions = _kept_fractions(arm)
         finetune_seeds = seeds.finetune if varies else seeds.finetune[:1]

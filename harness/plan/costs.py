@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from harness.data.corpora.packing import PAIR_FORMATS
 from harness.experiment.arms import Arm
+from harness.finetuning.compatibility import reading_of
 from harness.finetuning.protocol import Finetune
 from harness.models.checkpoints import files, weight_files
 from harness.models.counts.backbones import count_parameters
@@ -122,7 +123,7 @@ def finetuning_flops(arm: Arm, task: Task, settings: Finetune) -> float:
     """FLOPs of one fine-tuning run, for the estimate of the time."""
     protocol = arm.evaluate.protocol
     examples = min(task.train_size, protocol.max_train_examples or task.train_size)
-    one = _forward_flops(arm.pretrain, MEAN_TASK_TOKENS)
+    one = _forward_flops(arm.pretrain, MEAN_TASK_TOKENS, reading_of(protocol, arm.pretrain))
     return TRAINING * one * examples * settings.epochs
 
 
@@ -132,16 +133,21 @@ def probe_flops(arm: Arm, probe: str) -> float:
     return one * PROBE_INPUTS * len(PROBES[probe].categories)
 
 
-def _forward_flops(run: Pretrain, tokens: int) -> float:
-    """FLOPs of a forward pass over one input; for checkpoints 2 per weight and token."""
+def _forward_flops(run: Pretrain, tokens: int, reading: str = "") -> float:
+    """FLOPs of a forward pass over one input; for checkpoints 2 per weight and token.
+
+    Args:
+        reading: empty for the representation of the run.
+    """
+    reading = reading or run.representation
     if run.model.checkpoint:
         folder = files.found(run.model.checkpoint, run.model.revision)
         return 2.0 * weight_files.num_weights(folder) * tokens
-    target = tokens if has_decoder(run.model, run.representation) else 0  # reads the input, too
+    target = tokens if has_decoder(run.model, reading) else 0  # reads the input, too
     return forward_flops(
         run.model,
         run.size,
         run.tokenizer.vocab_size,
         Lengths(tokens, target=target),
-        representation=run.representation,
+        representation=reading,
     )

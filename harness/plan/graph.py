@@ -42,6 +42,7 @@ class StageGraph:
         self.dump: Callable[[ConfigModel], dict[str, Any]] = cache(lambda value: value.model_dump())
         """A value as plain data, which is not to be changed; so with the next two."""
         self.adaptation_content = cache(lambda adaptation: adaptation.content)
+        self.protocol_content = cache(lambda protocol: protocol.content)
         self.run_content = cache(run_content)
         self.pretraining_cost = cache(pretraining_cost)
         self.world = 0
@@ -124,7 +125,13 @@ class StageGraph:
             **ties,
             **self.task_content(task),
             "adaptation": self.adaptation_content(evaluate.adaptation),
-            "protocol": self.dump(evaluate.protocol),
+            "protocol": self.protocol_content(evaluate.protocol),
             "finetune": self.dump(evaluate.finetune),
             **(self.precision if evaluate.adaptation.trains else {}),
         }
+
+    def perturbation(self, evaluate: Evaluate) -> dict[str, Any]:
+        """The part of a spec that identifies the noise in the reported examples; empty without
+        any, so that a run has the key that it has without the field."""
+        found = evaluate.protocol.perturb.content
+        return {"perturb": found} if found else {}

@@ -20,6 +20,7 @@ from harness.finetuning.search.sweep import Sweep
 from harness.plan.differences import flat_fields, is_declared
 from harness.plan.keys import without_nulls
 from harness.plan.plan import Plan
+from harness.tasks.perturbation import Perturbation
 
 PER_SEED = "per_seed"
 OWN_LENGTH = "own_max_sequence_length"
@@ -32,8 +33,10 @@ def protocol_of(plan: Plan) -> dict[str, object]:
     evaluate, searches = _base(plan), list(plan.searches.values())
     protocol: dict[str, object] = {
         "adaptation": _shared_adaptation(plan),
-        **evaluate.protocol.model_dump(),
+        **evaluate.protocol.content,
     }
+    if noise := evaluate.protocol.perturb.content:
+        protocol["perturb"] = noise
     if any(stage.spec.get("own_length") for stage in plan.stages.values()):
         length = evaluate.protocol.max_sequence_length
         protocol["max_sequence_length"] = f"{length}, or a sentence-transformers model's own"
@@ -146,6 +149,10 @@ def protocol_text(
         world: of the experiment's `Seeds`.
     """
     parts = {name: evaluate.get(name) for name in ("adaptation", "protocol", "finetune")}
+    protocol = parts["protocol"] or {}
+    if noise := protocol.get("perturb"):
+        content = Perturbation.model_validate(noise).content or None
+        parts["protocol"] = {**protocol, "perturb": content}
     if own_length:
         parts["protocol"] = {**(parts["protocol"] or {}), OWN_LENGTH: own_length}
     of_tasks = {name: value for name, value in sweep.items() if name != "pretrain"}

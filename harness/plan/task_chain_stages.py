@@ -74,7 +74,11 @@ class TaskChain:
             for name in list(steps)[: number + 1]:
                 task = arm.evaluate.chosen[name]
                 roles = {**self.parents, **_after(task, step, steps)}
-                spec = {**self.graph.finetune_spec(arm.evaluate, task), "seed": seed}
+                spec = {
+                    **self.graph.finetune_spec(arm.evaluate, task),
+                    **self.graph.perturbation(arm.evaluate),
+                    "seed": seed,
+                }
                 seeds = f"seed {pretrain_seed}, fine-tuning seed {seed}"
                 label = f"{arm.name}, {name} after {step}, {seeds}"
                 key = self.graph.stage("finetune", label, spec, roles)
@@ -134,7 +138,7 @@ class TaskChain:
         evaluate, fraction = self.arm.evaluate, self.pretrain_fraction
         spec: dict[str, Any] = {
             "tasks": [{**self.graph.task_content(task), "siamese": siamese} for task in tasks],
-            "protocol": self.graph.dump(evaluate.protocol),
+            "protocol": self.graph.protocol_content(evaluate.protocol),
             "finetune": self.graph.dump(settings),
             "mixing": self.graph.dump(evaluate.multitask) if evaluate.multitask else None,
             "seed": self.seed,

@@ -6,7 +6,7 @@ from harness.analysis.comparison.differences import AVERAGE, enough_seeds
 from harness.analysis.comparison.resampling import REPLICATES
 from harness.analysis.statistics.bootstrap import Difference
 from harness.core.csv_text import csv_text
-from harness.experiment.expectation import POINTS
+from harness.experiment.outcomes import POINTS
 from harness.leaderboard.cells import MISSING
 from harness.leaderboard.text_tables import TextTable
 from harness.report.verdict import Claim, Pair

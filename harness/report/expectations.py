@@ -21,14 +21,8 @@ from harness.analysis.frames.scores import probe_items_frame
 from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Difference, Runs
 from harness.analysis.statistics.multiple_testing import holm
-from harness.experiment.expectation import (
-    GAP,
-    LOSSES,
-    Comparison,
-    Expectation,
-    Level,
-    Trend,
-)
+from harness.experiment.expectation import Comparison, Expectation, Level, Trend
+from harness.experiment.outcomes import GAP, LOSSES
 from harness.report.declared import predicted_line
 from harness.report.manipulation_checks import void_reasons
 from harness.report.sections.transfer import comparable

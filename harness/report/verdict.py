@@ -7,7 +7,8 @@ from typing import Literal
 from harness.analysis.comparison.differences import AVERAGE, LEVEL, Differences, enough_seeds
 from harness.analysis.statistics.bootstrap import Difference
 from harness.analysis.statistics.variance import MAX_SEEDS, Components, seeds_needed
-from harness.experiment.expectation import LOSSES, Equality, Expectation, Level, Trend
+from harness.experiment.expectation import Equality, Expectation, Level, Trend
+from harness.experiment.outcomes import LOSSES
 from harness.report.two_groups import reason, unseen
 
 Word = Literal["confirmed", "refuted", "inconclusive", "void"]

@@ -50,6 +50,15 @@ class Examples:
         """The first `num_examples`, or all for None."""
         return self.take(np.arange(len(self))[:num_examples])
 
+    def sample(self, most: int) -> "Examples":
+        """The first examples, at most `most`; with groups, as many whole ones as fit, at least
+        one."""
+        if self.groups is None:
+            return self.head(most)
+        numbers = _numbered(self.groups)
+        fitting = int((np.cumsum(np.bincount(numbers)) <= most).sum())
+        return self.take(np.flatnonzero(numbers < max(1, fitting)))
+
     @property
     def hidden(self) -> bool:
         """Whether the labels are not public; for extraction, whether no question has an answer."""

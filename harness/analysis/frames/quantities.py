@@ -1,6 +1,7 @@
 """Values by pretraining seed of the quantities that expectations may be about."""
 
 from collections.abc import Callable, Mapping
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -11,14 +12,17 @@ from harness.analysis.frames.forgetting import forgetting_by_seed
 from harness.analysis.frames.runs import pretrain_runs_frame
 from harness.analysis.frames.scores import main_scores, scores_frame
 from harness.analysis.results import Results
-from harness.models.layers import HEAD
+from harness.finetuning.diagnostics import TRAIN_SCORES
+from harness.models.layers import EMBEDDINGS, HEAD
 
 Values = Mapping[str, np.ndarray]
 """Arm to its values: [num_seeds] pretraining seeds, or [1] of what is counted."""
+RUN = ["arm", "task", "pretrain_seed", "finetune_seed"]
+"""Columns that identify a run of fine-tuning."""
 
 
 def quantity_values(results: Results, name: str) -> dict[str, np.ndarray]:
-    """Arm to its values of one of `harness.experiment.expectation.QUANTITIES`, [num_seeds]; arms
+    """Arm to its values of one of `harness.experiment.outcomes.QUANTITIES`, [num_seeds]; arms
     without one, or with a value that is not a number, are left out."""
     found = VALUES[name](results)
     return {arm: own for arm, own in found.items() if len(own) and np.isfinite(own).all()}
@@ -60,6 +64,31 @@ def _weight_change(results: Results) -> Values:
     return _by_seed(rows[(rows["record"] == "weight_change") & (rows["layer"] != HEAD)], "value")
 
 
+def _weight_change_of(end: Literal["top", "bottom"]) -> Callable[[Results], Values]:
+    """The change of one layer, mean over tasks."""
+    return lambda results: _by_seed(_ends(results, "weight_change").reset_index(), end)
+
+
+def _gradient_imbalance(results: Results) -> Values:
+    """|log10(norm of the top layer / norm of the bottom layer)| of the gradients of the first
+    updates, mean over runs: 0 if they reach the bottom as large as they are at the top, 1 if one is
+    ten times the other. Gradients that keep their variance across layers propagate well (Glorot and
+    Bengio 2010, section 4.2.1)."""
+    ends = _ends(results, "first_gradient_norms")
+    with np.errstate(divide="ignore", invalid="ignore"):  # of a layer without gradient: no value
+        ends["ratio"] = np.abs(np.log10(ends["top"] / ends["bottom"]))
+    return _by_seed(ends.reset_index(), "ratio")
+
+
+def _ends(results: Results, record: str) -> pd.DataFrame:
+    """A diagnostic of the `bottom` and the `top` layer, without embeddings and head, by RUN. Of an
+    encoder-decoder, these are the first of the encoder and the last of the decoder."""
+    rows = results.get(diagnostics_frame)
+    of_layers = (rows["record"] == record) & ~rows["layer"].isin([EMBEDDINGS, HEAD])
+    values = rows[of_layers].groupby(RUN)["value"]  # each run from bottom to top
+    return pd.DataFrame({"bottom": values.first(skipna=False), "top": values.last(skipna=False)})
+
+
 def _by_seed(rows: pd.DataFrame, column: str) -> Values:
     """The mean by arm and pretraining seed; NaN where a run has no value."""
     means = rows.groupby(["arm", "pretrain_seed"])[column].apply(lambda own: own.mean(skipna=False))
@@ -72,6 +101,16 @@ def _finetuning_spread(results: Results) -> Values:
     frame = main_scores(results.get(scores_frame), results.experiment.evaluate.chosen)
     runs = frame.groupby(["arm", "pretrain_seed", "task"])["value"]
     return _by_seed((100 * runs.std(ddof=1)).reset_index(), "value")
+
+
+def _overfitting(results: Results) -> Values:
+    """The main metric on training examples minus that of the reported ones, x 100, mean over tasks:
+    the generalisation gap."""
+    rows = results.get(diagnostics_frame)
+    trained = rows[rows["record"] == TRAIN_SCORES].set_index(RUN)["value"]
+    frame = main_scores(results.get(scores_frame), results.experiment.evaluate.chosen)
+    reported = frame.set_index(RUN)["value"].reindex(trained.index)
+    return _by_seed((100 * (trained - reported)).reset_index(), "value")
 
 
 def _forgetting(results: Results) -> Values:
@@ -90,6 +129,10 @@ VALUES: Mapping[str, Callable[[Results], Values]] = {
     "peak_memory_bytes": _finetuning("peak_memory_bytes"),
     "finetuning_spread": _finetuning_spread,
     "weight_change": _weight_change,
+    "weight_change/top_layer": _weight_change_of("top"),
+    "weight_change/bottom_layer": _weight_change_of("bottom"),
+    "gradient_imbalance": _gradient_imbalance,
+    "overfitting": _overfitting,
     "forgetting": _forgetting,
 }
 """Name of a quantity to the function of its values."""

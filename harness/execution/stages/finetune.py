@@ -16,6 +16,7 @@ from harness.finetuning.run import finetune as train
 from harness.finetuning.task_chain import Multitask
 from harness.tasks import scores
 from harness.tasks.load_examples import available_splits
+from harness.tasks.perturbation import Perturbation, perturbed
 
 
 def train_tasks(context: StageContext) -> Metrics:
@@ -70,8 +71,9 @@ def finetune(context: StageContext) -> Metrics:
     if spec.get("save_weights") and run.model:
         save_adapted(run.model, runner.adaptation, context.out / "weights")
     frames, counts = [], {}
+    noise = Perturbation.model_validate(spec.get("perturb") or {})
     for split in available_splits(runner.task, with_test=spec.get("predict_test", False)):
-        examples = read_examples(runner.task, split, spec["fingerprint"])
+        examples = perturbed(read_examples(runner.task, split, spec["fingerprint"]), noise)
         predictions = run.predict(examples)
         frames.append(scores.predictions_frame(split.name, examples, predictions))
         if not examples.hidden:

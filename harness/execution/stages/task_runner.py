@@ -18,7 +18,9 @@ from harness.finetuning import baselines
 from harness.finetuning.adaptation import read_adaptation
 from harness.finetuning.baselines.predictor import Predictor
 from harness.finetuning.costs import Costs
+from harness.finetuning.diagnostics import TRAIN_SCORES
 from harness.finetuning.diagnostics.recorder import MAX_EXAMPLES, Recorder
+from harness.finetuning.diagnostics.train_scores import train_scores
 from harness.finetuning.encoded_cache import encoded
 from harness.finetuning.heads import task_head
 from harness.finetuning.heads.head import TaskHead
@@ -192,16 +194,29 @@ class TaskRunner:
             model.load_state_dict(max(epochs, key=lambda epoch: epoch[0])[1])
         predictor = self.predictor(model)
         holdout = None if run.diverged else self._holdout_score(predictor)
-        diagnostics = recorder.frame(model) if recorder else None
-        return TaskRun(
-            predictor, holdout, run.losses[0], run.steps[0], run.costs, model, diagnostics
-        )
+        found = self._diagnostics(recorder, model, predictor)
+        return TaskRun(predictor, holdout, run.losses[0], run.steps[0], run.costs, model, found)
+
+    @property
+    def _requested(self) -> set[str]:
+        """Names of the diagnostics."""
+        return {*self.context.spec.get("diagnostics", ())}
 
     def _recorder(self) -> Recorder | None:
-        requested = self.context.spec.get("diagnostics")
-        if not requested:
+        recorded = self._requested - {TRAIN_SCORES}
+        if not recorded:
             return None
-        return Recorder(requested, self.head, self.encode(self._split[1].head(MAX_EXAMPLES)))
+        return Recorder(recorded, self.head, self.encode(self._split[1].head(MAX_EXAMPLES)))
+
+    def _diagnostics(
+        self, recorder: Recorder | None, model: TaskModel, predict: Predictor
+    ) -> pd.DataFrame | None:
+        """The diagnostics of a trained model; null if none is requested."""
+        frames = [recorder.frame(model)] if recorder else []
+        if TRAIN_SCORES in self._requested:
+            assert self.train_examples is not None
+            frames.append(train_scores(self.task, self.train_examples, predict))
+        return pd.concat(frames, ignore_index=True) if frames else None
 
     def predictor(self, model: TaskModel) -> Predictor:
         """Examples to predictions of a model with this runner's head."""

@@ -11,16 +11,25 @@ from harness.finetuning.compatibility import (
     answered_as_text,
     layers_problem,
     noise_problem,
+    reading_of,
     settings_problem,
+    use_problem,
 )
 from harness.finetuning.protocol import UNSEEING, Finetune
 from harness.models import LEARNED_POSITIONS
+from harness.tasks.perturbation import alignment_problem
 
 
 def protocol_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
     """Settings of fine-tuning that are incompatible with the model of an arm."""
     for arm in arms:
-        representation, evaluate = arm.adapted.representation, arm.evaluate
+        evaluate = arm.evaluate
+        if why := use_problem(evaluate.protocol, evaluate.adaptation, arm.adapted):
+            yield (
+                ("evaluate", "protocol", "use"),
+                f"evaluate.protocol.use must be left out for {arm.name!r}: {why}",
+            )
+        representation = reading_of(evaluate.protocol, arm.adapted)
         if evaluate.protocol.pooling == "cls" and representation in UNSEEING:
             yield (
                 ("evaluate", "protocol", "pooling"),
@@ -37,6 +46,7 @@ def protocol_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
                 yield ("evaluate", "intermediate_tasks"), text
         yield from _answer_problems(arm)
         yield from _length_problems(arm)
+        yield from _perturbation_problems(arm)
     num_fewshot = max((arm.evaluate.protocol.num_fewshot for arm in arms), default=0)
     if num_fewshot and all(arm.evaluate.adaptation.trains for arm in arms):
         yield (
@@ -49,7 +59,8 @@ def protocol_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
 def settings_problems(arm: Arm, settings: Finetune, adaptation: Adaptation) -> Iterator[str]:
     """Problems of fine-tuning settings with the network of an arm; each message begins with the
     field."""
-    representation, is_frozen = arm.adapted.representation, adaptation.kind == "frozen"
+    representation = reading_of(arm.evaluate.protocol, arm.adapted)
+    is_frozen = adaptation.kind == "frozen"
     if settings.auxiliary_lm_weight and (representation != "causal" or is_frozen):
         yield (
             "finetune.auxiliary_lm_weight must be 0 for a "
@@ -58,7 +69,7 @@ def settings_problems(arm: Arm, settings: Finetune, adaptation: Adaptation) -> I
         )
     problems = (
         settings_problem(settings, adaptation),
-        layers_problem(settings, adaptation, arm.adapted),
+        layers_problem(settings, adaptation, arm.adapted, representation),
         noise_problem(settings, arm.adapted.model.family, representation),
     )
     yield from filter(None, problems)
@@ -75,6 +86,22 @@ def _length_problems(arm: Arm) -> Problems:
             ("evaluate", "protocol", "max_sequence_length"),
             f"evaluate.protocol.max_sequence_length must be at most {model.max_position}, the "
             f"max_position of {arm.name!r}, but is {protocol.max_sequence_length}",
+        )
+
+
+def _perturbation_problems(arm: Arm) -> Problems:
+    """Noise in examples whose labels are places in the text, or that a server scores."""
+    evaluate = arm.evaluate
+    if not evaluate.protocol.perturb.content:
+        return
+    keys = ("evaluate", "protocol", "perturb")
+    for why in filter(None, map(alignment_problem, evaluate.chosen.values())):
+        yield keys, f"evaluate.protocol.perturb must be left out for {arm.name!r}: {why}"
+    if evaluate.predict_test:
+        yield (
+            ("evaluate", "predict_test"),
+            f"evaluate.predict_test must be false for {arm.name!r}, whose examples are perturbed: "
+            "a benchmark's server scores the examples as they are",
         )
 
 

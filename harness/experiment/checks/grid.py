@@ -14,16 +14,9 @@ from harness.experiment.arms import (
     combinations,
     value_label,
 )
-from harness.experiment.expectation import (
-    AVERAGE,
-    GAP,
-    LOSSES,
-    QUANTITIES,
-    Comparison,
-    Expectation,
-    quantities_of,
-)
+from harness.experiment.expectation import Comparison, Expectation
 from harness.experiment.experiment import Axis, Experiment
+from harness.experiment.outcomes import AVERAGE, GAP, LOSSES, QUANTITIES, quantities_of
 from harness.experiment.recipe_defaults import NAMED
 from harness.experiment.yaml_reader import Keys
 from harness.pretraining.recipes.pretrain import Pretrain
@@ -148,7 +141,7 @@ def expectation_problems(experiment: Experiment) -> Problems:
     """Expectations about unknown arms or outcomes, and those that contradict each other."""
     names, outcomes = dict.fromkeys(arm_names(experiment)), _outcomes(experiment)
     earlier: set[tuple[str, str, str]] = set()
-    for keys, expected in _declared(experiment):
+    for keys, expected in declared_expectations(experiment):
         where = ".".join(map(str, keys[:-1]))
         for arm in expected.arms:
             if names and arm not in names:
@@ -164,7 +157,7 @@ def expectation_problems(experiment: Experiment) -> Problems:
             earlier.add((better, worse, outcome))
 
 
-def _declared(experiment: Experiment) -> Iterator[tuple[Keys, Expectation]]:
+def declared_expectations(experiment: Experiment) -> Iterator[tuple[Keys, Expectation]]:
     """The keys of each expectation, and it."""
     for number, expected in enumerate(experiment.expect):
         yield ("expect", number), expected

@@ -1,14 +1,20 @@
-"""Diagnostics of fine-tuning runs: changes of weights and states, gradients and losses."""
+"""Diagnostics of fine-tuning runs: changes of weights and states, gradients, losses and scores."""
+
+TRAIN_SCORES = "train_scores"
+"""The diagnostic that is measured after training; the others are recorded during it."""
 
 DIAGNOSTICS: dict[str, str] = {
     "weight_change": "||W_after - W_before|| / ||W_before|| over the matrices of each layer",
     "gradient_norms": "norm of the gradient of each layer's trained parameters, before clipping, "
     "mean over the updates",
+    "first_gradient_norms": "the same, mean over the first 10 of them",
     "similarity": "linear CKA of each layer's states before and after, the mean over the tokens of "
     "each input, on the hold-out (Kornblith et al. 2019, section 3)",
     "effective_rank": "exp of the entropy of the singular values of the change of each matrix (Roy "
     "and Vetterli 2007), mean over the matrices of each layer",
     "loss_curve": "training loss of each update",
+    TRAIN_SCORES: "main metric on at most 1,000 of the examples that the run was trained on, after "
+    "it",
 }
 """Name to description. Layers are named as in `harness.models.layers`."""
 

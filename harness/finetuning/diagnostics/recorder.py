@@ -6,7 +6,7 @@ Shapes: N rows of tokens, T tokens, H hidden size.
 import copy
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,9 @@ from harness.models.layers import EMBEDDINGS, HEAD, layer_of_parameters, layers
 MAX_EXAMPLES = 256
 """Most examples whose states are compared."""
 BATCH = 64
+NORMS: Mapping[str, int | None] = {"gradient_norms": None, "first_gradient_norms": 10}
+"""Diagnostic to the number of updates from the first whose gradient norms are averaged; null: of
+all. With a warmup, the weights of the first ones are near those of the pretrained network."""
 BACKBONE = "backbone."
 
 Row = tuple[str, str, str, float, int | None]
@@ -60,7 +63,7 @@ class Recorder(pl.Callback):
 
     def on_after_backward(self, trainer: pl.Trainer, module: Any) -> None:
         """Keeps the gradient norms of an update."""
-        if "gradient_norms" in self.records:
+        if self.records & set(NORMS):
             for layer, norm in gradient_norms(module.model.part(0)).items():
                 self.norms[layer].append(norm)
 
@@ -68,10 +71,7 @@ class Recorder(pl.Callback):
         """The requested diagnostics of the trained `model`: columns DIAGNOSTICS_COLUMNS."""
         rows = [
             *self._changes(model),
-            *(
-                ("gradient_norms", layer, "", float(torch.stack(norms).mean()), None)
-                for layer, norms in _in_order(model, self.norms)
-            ),
+            *self._gradients(model),
             *self._similarities(model),
         ]
         if "loss_curve" in self.records:
@@ -95,6 +95,11 @@ class Recorder(pl.Callback):
             ranks = [rank for rank in ranks if not np.isnan(rank)]
             if "effective_rank" in self.records and ranks:
                 yield "effective_rank", layer, "", float(np.mean(ranks)), None
+
+    def _gradients(self, model: TaskModel) -> Iterator[Row]:
+        for record in (name for name in NORMS if name in self.records):
+            for layer, norms in _in_order(model, self.norms):
+                yield record, layer, "", float(torch.stack(norms[: NORMS[record]]).mean()), None
 
     def _similarities(self, model: TaskModel) -> Iterator[Row]:
         if self.states:

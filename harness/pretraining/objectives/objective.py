@@ -160,7 +160,7 @@ class Objective(ConfigModel):
         ):
             raise ValueError("distillation needs output masked_token, read bidirectional")
         if self.embedding_noise and (
-            self.output.kind == "replaced_token" or self.representation not in ONE_STACK
+            isinstance(self.output, WithGenerator) or self.representation not in ONE_STACK
         ):
             raise ValueError(
                 f"embedding_noise needs one network, read {', '.join(ONE_STACK)}, but output is "

@@ -6,7 +6,7 @@ from itertools import groupby
 from pathlib import Path
 
 from harness.experiment.claims import CLAIMS
-from harness.experiment.expectation import POINTS
+from harness.experiment.outcomes import POINTS
 from harness.leaderboard.markdown import markdown_escape
 from harness.report.difference_tables import amount
 from harness.report.findings.board import (

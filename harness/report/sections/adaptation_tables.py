@@ -22,6 +22,7 @@ TITLES = {
     "weight_change": "Relative change of the weights",
     "similarity": "Similarity of states (CKA)",
     "gradient_norms": "Norm of the gradient",
+    "first_gradient_norms": "Norm of the gradient in the first updates",
     "effective_rank": "Effective rank of the update",
 }
 """Diagnostics with a value for each layer, and their titles."""

@@ -10,7 +10,7 @@ from harness.analysis.frames.costs import pretraining_costs
 from harness.analysis.frames.scores import checkpoint_scores_frame, scores_frame
 from harness.analysis.results import Results
 from harness.analysis.seed_scores import run_scores
-from harness.experiment.expectation import Loss
+from harness.experiment.outcomes import Loss
 from harness.leaderboard.build import experiment_table
 from harness.leaderboard.cells import MISSING, seeds_cell
 from harness.leaderboard.text_tables import TextTable

@@ -11,7 +11,7 @@ from harness.analysis.comparison.seed_scores import compared_by_seeds
 from harness.analysis.frames.runs import pretrain_runs_frame
 from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Difference
-from harness.experiment.expectation import Loss
+from harness.experiment.outcomes import Loss
 from harness.leaderboard.cells import MISSING
 from harness.leaderboard.text_tables import TextTable
 from harness.report.difference_tables import nats, p_cell

@@ -7,7 +7,7 @@ import scipy.stats
 
 from harness.analysis.frames.quantities import VALUES, quantity_values
 from harness.analysis.frames.scores import SEQUENTIAL_COLUMNS
-from harness.experiment.expectation import LOSSES, QUANTITIES
+from harness.experiment.outcomes import LOSSES, QUANTITIES
 from harness.leaderboard.build import experiment_comparer
 from harness.report.difference_tables import claimed_figure, claimed_interval
 from harness.report.expectations import claims
@@ -98,6 +98,67 @@ def test_the_weights_of_the_head_do_not_count(results):
     ]
     data = results.but(diagnostics=pd.DataFrame(rows, columns=columns))
     assert quantity_values(data, "weight_change") == {"low": pytest.approx([2.0, 3.0])}
+
+
+def layer_records(record, layers, seeds=(0, 1)):
+    """Rows of two tasks, of which the second has twice the values."""
+    rows = [
+        ("low", task, seed, 0, record, layer, "", factor * value * (1 + seed), None)
+        for task, factor in (("sst2", 1.0), ("mrpc", 2.0))
+        for seed in seeds
+        for layer, value in layers.items()
+    ]
+    columns = "arm task pretrain_seed finetune_seed record layer name value step".split()
+    return pd.DataFrame(rows, columns=columns)
+
+
+@pytest.mark.parametrize(
+    ("names", "ends"),
+    [
+        (("layer 1", "layer 2", "layer 3"), (0, 2)),
+        (("encoder 1", "encoder 2", "decoder 1", "decoder 2"), (0, 3)),
+        (("layer 1",), (0, 0)),
+    ],
+)
+def test_the_change_of_a_layer_is_that_of_an_end(results, names, ends):
+    layers = {"embeddings": 7.0, **dict(zip(names, (0.1, 0.5, 0.2, 0.3), strict=False)), "head": 9}
+    data = results.but(diagnostics=layer_records("weight_change", layers))
+    for place, end in zip(ends, ("bottom", "top"), strict=True):
+        value = 1.5 * layers[names[place]]
+        found = quantity_values(data, f"weight_change/{end}_layer")
+        assert found == {"low": pytest.approx([value, 2 * value])}
+
+
+def test_imbalance_is_in_orders_of_magnitude_and_has_no_sign(results):
+    for bottom, top, expected in ((0.2, 2.0, 1.0), (50.0, 0.5, 2.0), (3.0, 3.0, 0.0)):
+        layers = {"embeddings": 100.0, "layer 1": bottom, "layer 2": 17.0, "layer 3": top}
+        data = results.but(diagnostics=layer_records("first_gradient_norms", layers))
+        found = quantity_values(data, "gradient_imbalance")
+        assert found == {"low": pytest.approx([expected, expected])}
+
+
+def test_layers_without_gradient_have_no_imbalance(results):
+    for layers in ({"head": 1.0}, {"layer 1": 0.0, "layer 2": 1.0}, {"layer 1": 0, "layer 2": 0}):
+        data = results.but(diagnostics=layer_records("first_gradient_norms", layers))
+        assert quantity_values(data, "gradient_imbalance") == {}
+
+
+def test_overfitting_is_the_training_score_minus_the_reported_one(results):
+    """Main metrics of GLUE: accuracy of SST-2, F1 of MRPC."""
+    main = {"sst2": "accuracy", "mrpc": "f1"}
+    rows = [
+        ("low", task, seed, run, "train_scores", "", metric, 0.9 + run / 100, None)
+        for task, metric in main.items()
+        for seed in range(3)
+        for run in range(2)
+    ]
+    seeds = ["pretrain_seed", "finetune_seed"]
+    columns = ["arm", "task", *seeds, "record", "layer", "name", "value", "step"]
+    data = results.but(diagnostics=pd.DataFrame(rows, columns=columns))
+    frame = data.scores
+    chosen = (frame["arm"] == "low") & (frame["metric"] == frame["task"].map(main))
+    reported = frame[chosen].groupby("pretrain_seed")["value"].mean().to_numpy()
+    assert quantity_values(data, "overfitting") == {"low": pytest.approx(100 * (0.905 - reported))}
 
 
 def test_forgetting_is_of_each_seed(results):

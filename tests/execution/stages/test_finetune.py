@@ -16,14 +16,15 @@ from harness.data.tokenizers.training import train
 from harness.execution.stages.context import StageContext
 from harness.execution.stages.finetune import finetune, train_tasks
 from harness.execution.stages.search import trial, tune
-from harness.execution.stages.task_runner import head_file
+from harness.execution.stages.task_runner import TaskRunner, head_file, read_examples
 from harness.models import MODELS, Size
 from harness.models.blueprints import Tokens
 from harness.models.build import build
 from harness.pretraining.trainer import CALLBACKS
 from harness.tasks import TASKS
 from harness.tasks.load_examples import fingerprint, load_examples
-from harness.tasks.scores import load_counts
+from harness.tasks.perturbation import Perturbation, perturbed
+from harness.tasks.scores import load_counts, score
 
 SIZE = Size(num_layers=1, hidden_size=16, num_heads=1, intermediate_size=64)
 SWEEP = {"sampler": "random", "space": {"learning_rate": [1e-3, 1e-2]}}
@@ -250,3 +251,46 @@ def test_an_unsupported_pooling_is_refused(tokenizer: Path, tmp_path: Path) -> N
     protocol = {"pooling": "cls", "max_train_examples": 64}
     with pytest.raises(ValueError, match=r"protocol\.pooling = cls"):
         finetune(context_of(tmp_path, tokenizer, "gpt2", "finetune", protocol=protocol, seed=0))
+
+
+def test_training_scores_are_those_of_the_training_examples(
+    tokenizer: Path, tmp_path: Path
+) -> None:
+    """They alone need no recorder, so the run is the same as without them."""
+    (tmp_path / "other").mkdir()
+    plain = finetune(context_of(tmp_path / "other", tokenizer, "bert", "finetune", seed=0))
+    given = context_of(tmp_path, tokenizer, "bert", "finetune", seed=0)
+    given = replace(given, spec={**given.spec, "diagnostics": ["train_scores"]})
+    assert finetune(given) == plain
+    runner = TaskRunner(given)
+    train = runner.train_examples
+    assert train is not None and len(train) == 64
+    found = score(runner.task, train, runner.run(0).predict(train))
+    (row,) = pd.read_parquet(given.out / "records.parquet").itertuples()
+    assert (row.record, row.name, row.value) == ("train_scores", "accuracy", found["accuracy"])
+
+
+@pytest.mark.parametrize("family", ["bert", "bag_of_words"])
+def test_noise_is_in_the_reported_examples_alone(
+    family: str, tokenizer: Path, tmp_path: Path
+) -> None:
+    found = {}
+    for name, noise in (("plain", None), ("noisy", {"typos": 1.0})):
+        (tmp_path / name).mkdir()
+        given = context_of(
+            tmp_path / name, tokenizer, family, "finetune", "micro-sst2", seed=0, perturb=noise,
+            finetune={"epochs": 5, "learning_rate": 1e-2},
+        )  # fmt: skip
+        found[name] = finetune(given)
+        runner = TaskRunner(given)
+    trained = ("train_loss", "holdout", "steps")
+    assert [found["plain"][one] for one in trained] == [found["noisy"][one] for one in trained]
+    examples = read_examples(
+        runner.task, runner.task.evaluation[0], runner.context.spec["fingerprint"]
+    )
+    expected = score(
+        runner.task, examples, runner.run(0).predict(perturbed(examples, Perturbation(typos=1)))
+    )
+    assert found["noisy"]["validation/accuracy"] == expected["accuracy"]
+    if family == "bag_of_words":  # the network learns nothing in a second
+        assert expected["accuracy"] != found["plain"]["validation/accuracy"]

@@ -13,9 +13,10 @@ from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
 from harness.experiment.evaluation import Evaluate
 from harness.finetuning.adaptation import ADAPTATIONS
-from harness.finetuning.diagnostics import DIAGNOSTICS, DIAGNOSTICS_COLUMNS
+from harness.finetuning.diagnostics import DIAGNOSTICS, DIAGNOSTICS_COLUMNS, TRAIN_SCORES
 from harness.finetuning.diagnostics.recorder import (
     Recorder,
+    gradient_norms,
     matrices,
     pooled_states,
     relative_change,
@@ -35,6 +36,7 @@ from tests.finetuning.methods.models import merge
 
 SIZE = Size(num_layers=2, hidden_size=32, num_heads=2, intermediate_size=128)
 LAYERS = ["layer 1", "layer 2"]
+RECORDED = set(DIAGNOSTICS) - {TRAIN_SCORES}
 OWN = [
     (name, facts.representations[0])
     for name, facts in FAMILIES.items()
@@ -68,7 +70,7 @@ def inputs(n: int) -> Encoded:
 def recorded(
     folder: Path, head: Classification, adaptation: str = "full", **settings: Any
 ) -> tuple[pd.DataFrame, Finetuned]:
-    recorder = Recorder(DIAGNOSTICS, head, inputs(20))
+    recorder = Recorder(RECORDED, head, inputs(20))
     run = finetune(
         folder,
         [TaskData(head, inputs(32))],
@@ -125,6 +127,32 @@ def test_recording_changes_nothing_and_is_deterministic(
         torch.testing.assert_close(mine, rounded, atol=2e-5, rtol=2e-4)
 
 
+def test_first_gradients_are_those_of_ten_updates(head: Classification, tmp_path: Path) -> None:
+    recorder = Recorder({"first_gradient_norms", "gradient_norms"}, head, inputs(20))
+    settings = Finetune(epochs=6, batch_size=16, learning_rate=1e-2)
+    folder = saved(tmp_path, "bert", "bidirectional")
+    data = [TaskData(head, inputs(32))]
+    run = finetune(folder, data, settings, seed=1, callbacks=[recorder])
+    frame = recorder.frame(run.model.part(0))
+    first, every = values(frame, "first_gradient_norms"), values(frame, "gradient_norms")
+    assert list(first) == list(every) == [EMBEDDINGS, *LAYERS, HEAD]
+    for layer, norms in recorder.norms.items():
+        assert len(norms) == 12
+        assert first[layer] == pytest.approx(np.mean([float(norm) for norm in norms[:10]]))
+        assert every[layer] == pytest.approx(np.mean([float(norm) for norm in norms]))
+
+
+def test_gradient_norms_by_hand(tmp_path: Path) -> None:
+    """Of gradients of ones, the norm is the square root of their number."""
+    model = Classifier(load(saved(tmp_path, "bert", "bidirectional")), 2, Protocol())
+    network: Any = model.backbone.network
+    for parameter in network.base_model.encoder.layer[1].parameters():
+        parameter.grad = torch.ones_like(parameter)
+    (norm,) = gradient_norms(model).items()
+    count = 4 * (32 * 32 + 32) + 2 * 32 * 128 + 128 + 32 + 2 * 2 * 32
+    assert norm == ("layer 2", pytest.approx(np.sqrt(count)))
+
+
 def test_a_larger_learning_rate_changes_more(head: Classification, tmp_path: Path) -> None:
     folder = saved(tmp_path, "bert", "bidirectional")
     little, _ = recorded(folder, head, learning_rate=1e-5)
@@ -148,7 +176,7 @@ def test_every_family_is_recorded(
     family: str, reading: str, head: Classification, tmp_path: Path
 ) -> None:
     frame, _ = recorded(saved(tmp_path, family, reading), head, epochs=1)
-    assert set(frame["record"]) == set(DIAGNOSTICS)
+    assert set(frame["record"]) == RECORDED
     assert np.isfinite(frame["value"]).all()
     assert values(frame, "similarity").keys() <= {
         EMBEDDINGS,

@@ -1,0 +1,64 @@
+"""What expectations may be about beside scores: quantities of which less is better."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+AVERAGE = "average"
+POINTS = "points"
+"""Unit of scores x 100."""
+GAP = " - "
+"""Between two outcomes of which one is subtracted from the other."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """An outcome of which less is better."""
+
+    label: str
+    """Its name in the output."""
+    unit: str
+    is_counted: bool = False
+    """Whether it is the same in every run, and so judged without an interval."""
+    diagnostic: str = ""
+    """The diagnostic of fine-tuning that measures it; empty if it needs none."""
+
+
+Loss = Literal["loss", "bits_per_byte"]
+LOSSES: tuple[Loss, ...] = ("loss", "bits_per_byte")
+"""Quantities that only networks with the same targets have in common."""
+QUANTITIES: Mapping[str, Quantity] = {
+    "loss": Quantity("held-out loss", "nats per predicted token"),
+    "bits_per_byte": Quantity("held-out bits per byte", "bits per byte"),
+    "flops": Quantity("FLOPs of pretraining", "FLOPs", is_counted=True),
+    "parameters": Quantity("parameters", "parameters", is_counted=True),
+    "trained_parameters": Quantity("trained parameters", "parameters", is_counted=True),
+    "stored_bytes": Quantity("bytes stored per task", "bytes", is_counted=True),
+    "pretraining_seconds": Quantity("seconds of pretraining", "seconds"),
+    "finetuning_seconds": Quantity("seconds of fine-tuning", "seconds"),
+    "peak_memory_bytes": Quantity("peak memory of fine-tuning", "bytes"),
+    "finetuning_spread": Quantity("standard deviation between fine-tuning seeds", "points"),
+    "weight_change": Quantity(
+        "relative change of the weights", "of their norm", diagnostic="weight_change"
+    ),
+    "weight_change/top_layer": Quantity(
+        "relative change of the top layer", "of its norm", diagnostic="weight_change"
+    ),
+    "weight_change/bottom_layer": Quantity(
+        "relative change of the bottom layer", "of its norm", diagnostic="weight_change"
+    ),
+    "gradient_imbalance": Quantity(
+        "imbalance of the first gradients",
+        "orders of magnitude",
+        diagnostic="first_gradient_norms",
+    ),
+    "overfitting": Quantity("training minus reported score", "points", diagnostic="train_scores"),
+    "forgetting": Quantity("average forgetting", "points"),
+}
+"""Outcomes of which less is better. Their values: `harness.analysis.frames.quantities`."""
+
+
+def quantities_of(outcome: str) -> tuple[Quantity, ...]:
+    """The quantity that an outcome is about, or both of a gap; empty of scores."""
+    parts = outcome.split(GAP)
+    return tuple(QUANTITIES[one] for one in parts) if set(parts) <= QUANTITIES.keys() else ()
