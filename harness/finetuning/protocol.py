@@ -41,8 +41,9 @@ class Protocol(ConfigModel):
     pooling: Literal["native", "cls", "last", "mean", "max"] = "native"
     """Input of the output layer: the state of the first token (`cls`) or the `last`, the `mean` or
     `max` over tokens, or the `native` one of the representation: the first token of bidirectional
-    networks, the last of causal ones, both ends of a biLM, the mean of static embeddings. Where
-    embeddings are compared, `native` is a sentence-transformers model's own pooling."""
+    networks, the last of causal ones, both ends of a biLM or a biLSTM, the mean of static
+    embeddings. Where embeddings are compared, `native` is a sentence-transformers model's own
+    pooling."""
     answer: Literal["head", "text"] = "head"
     """Output format: a new output layer (`head`), or generated `text` as in T5 (Raffel et al. 2020,
     section 2.4), which needs a generative model. Generation tasks always use text."""

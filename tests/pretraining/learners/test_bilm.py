@@ -1,4 +1,4 @@
-"""ELMo's two losses, from batches as they are made."""
+"""The two losses of bidirectional language models, from batches as they are made."""
 
 import torch
 from torch.nn import functional as F
@@ -6,7 +6,7 @@ from torch.nn import functional as F
 from harness.models import Architecture, Size
 from harness.models.blueprints import Tokens
 from harness.models.build import build
-from harness.models.elmo import Elmo
+from harness.models.recurrent import Elmo
 from harness.pretraining.learners.token_prediction import BiLM
 
 SIZE = Size(num_layers=2, hidden_size=16, num_heads=1, intermediate_size=8)
