@@ -130,9 +130,7 @@ MODULE_NAMES: dict[str, ModuleNames] = {
     ),
     "bart": _BART,
     "mbart": _BART,
-    "harness_two_way_gpt2": replace(
-        _GPT, attention=r".*\.attn", projections="c_attn c_fc c_proj"
-    ),
+    "harness_two_way_gpt2": replace(_GPT, attention=r".*\.attn", projections="c_attn c_fc c_proj"),
     **dict.fromkeys(RECURRENT, ModuleNames(has_norms=False)),
     "harness_static": ModuleNames(has_norms=False, has_biases=False, has_layers=False),
 }

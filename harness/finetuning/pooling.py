@@ -43,7 +43,8 @@ def pool(states: Tensor, mask: Tensor, pooling: str) -> Tensor:
     Args:
         mask: [B, T], 1 for real tokens, padded on the right.
         pooling: `cls`, the first token; `last`, the last real token; `ends`, the forward half of
-            the last and the backward half of the first (biLM, biLSTM); `mean` or `max` over real tokens.
+            the last and the backward half of the first (biLM, biLSTM); `mean` or `max` over real
+            tokens.
     """
     if pooling == "cls":
         return states[:, 0]

@@ -166,9 +166,7 @@ class BiLstm(Lstm):
 
     def _states(self, embedded: Tensor, order: Tensor) -> list[Tensor]:
         def both(ahead: nn.Module, back: nn.Module) -> Callable[[Tensor], Tensor]:
-            return lambda inputs: joined(
-                ahead(inputs)[0], back(reordered(inputs, order))[0], order
-            )
+            return lambda inputs: joined(ahead(inputs)[0], back(reordered(inputs, order))[0], order)
 
         pairs = zip(self.forward_layers, self.backward_layers, strict=True)
         return self._stacked([both(*pair) for pair in pairs], embedded)

@@ -118,9 +118,7 @@ def test_gates_of_recurrent_networks(
         read: width of what an upper layer and the output layer read.
     """
     size = Size(num_layers=3, hidden_size=32, num_heads=1, intermediate_size=8)
-    architecture = Architecture.model_validate(
-        {"family": family, "embedding_size": embedding_size}
-    )
+    architecture = Architecture.model_validate({"family": family, "embedding_size": embedding_size})
     with FlopCounterMode(display=False) as counter:
         for width in (embedding_size or read, read, read):
             for cell in [nn.LSTMCell(width, state) for _ in range(directions)]:

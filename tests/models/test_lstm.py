@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -12,7 +13,14 @@ from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
 from harness.models.build import build, load
 from harness.models.recurrent import BiLstm, Lstm
+from harness.pretraining.learners.token_prediction import TokenPrediction
+from harness.pretraining.objectives import OBJECTIVES
+from harness.pretraining.objectives.objective import Objective
+from harness.pretraining.objectives.sample_rows import sample_rows
+from harness.pretraining.objectives.targets import assemble
+from harness.pretraining.objectives.transforms import apply_transform
 from tests.models.counts.head_parameters import count_trained_parameters
+from tests.models.networks import mean_loss, overfit
 
 TOKENS = Tokens(vocab_size=50, pad=0, start=1, end=2)
 BOTH = pytest.mark.parametrize("family", ["lstm", "bilstm"])
@@ -115,3 +123,47 @@ def test_it_is_saved_whole_and_counted(
     size = Size(num_layers=3, hidden_size=16, num_heads=1, intermediate_size=8)
     count = count_trained_parameters(declared, size, 50)
     assert sum(p.numel() for p in backbone.parameters()) == count
+
+
+@torch.no_grad()
+def test_a_sequence_autoencoder_is_an_encoder_and_a_decoder_with_its_weights() -> None:
+    """Dai and Le 2015, section 2: the decoder goes on from the encoder's last state."""
+    backbone = make("lstm", num_layers=1)
+    network = backbone.network
+    assert isinstance(network, Lstm)
+    rng = np.random.default_rng(0)
+    made, vocabulary = sample_rows(5, 7, rng)
+    objective = OBJECTIVES["sequence_autoencoder"]
+    assert isinstance(objective, Objective)
+    result = apply_transform(objective.transform, made, rng, vocabulary)
+    batch = assemble(made, result, objective, None, vocabulary, 0)
+    source, row = torch.from_numpy(made.tokens[:1]), torch.from_numpy(batch["input_ids"][:1])
+    lstm, target = torchs(network, 0), row[:, 7:13]
+    assert target.tolist() == [[*made.tokens[0, 1:6], vocabulary.sep]]
+    encoded, state = lstm(network.embeddings(source))
+    decoded, _ = lstm(network.embeddings(target[:, :-1]), state)
+    expected = torch.cat((encoded[:, -1:], decoded), 1)[0]
+    positions = batch["positions"][:6]
+    states = backbone(row).last_hidden_state[0, positions]
+    torch.testing.assert_close(states, expected)
+    assert batch["targets"][:6].tolist() == target[0].tolist()
+
+
+@pytest.mark.parametrize(("family", "offset"), [("lstm", 1), ("bilstm", 0)])
+def test_it_learns(family: str, offset: int) -> None:
+    """The next tokens, or tokens behind a mask."""
+    backbone, (ids, mask) = make(family, num_layers=2), rows()
+    real = mask.bool()
+    predicted = real.clone()
+    predicted[:, 0] = False
+    hidden = predicted & (torch.arange(9) % 3 == 1) if family == "bilstm" else predicted
+    batch = {
+        "input_ids": ids.masked_fill(hidden, 3) if family == "bilstm" else ids,
+        "attention_mask": mask,
+        "positions": hidden.flatten().nonzero().flatten() - offset,
+        "targets": ids[hidden],
+    }
+    objective = OBJECTIVES["clm" if family == "lstm" else "mlm"]
+    learner = TokenPrediction(backbone, objective.components[0][1:], 0.02).train()
+    first = float(mean_loss(learner, batch))
+    assert overfit(learner, batch, steps=120) < 0.2 * first

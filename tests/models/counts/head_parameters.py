@@ -2,7 +2,13 @@
 
 from harness.models import Architecture, Size
 from harness.models.counts.backbones import POOLED, count_parameters
-from harness.models.counts.shapes import TRANSFORMED, embedding_width, linear, norm, recurrent_is_tied
+from harness.models.counts.shapes import (
+    TRANSFORMED,
+    embedding_width,
+    linear,
+    norm,
+    recurrent_is_tied,
+)
 
 
 def count_token_head(architecture: Architecture, size: Size, vocab_size: int) -> int:

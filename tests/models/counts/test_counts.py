@@ -157,9 +157,7 @@ def test_counts_of_recurrent_networks(
 ) -> None:
     """`state`: of one direction; `read`: what an upper layer and the output layer read."""
     size = Size(num_layers=2, hidden_size=32, num_heads=1, intermediate_size=8)
-    architecture = Architecture.model_validate(
-        {"family": family, "embedding_size": embedding_size}
-    )
+    architecture = Architecture.model_validate({"family": family, "embedding_size": embedding_size})
     width = embedding_size or read
     parts: list[nn.Module] = [nn.Embedding(VOCAB, width)]
     for _ in range(directions):
