@@ -58,6 +58,8 @@ _GPT = ModuleNames(
     transposed=True,
 )
 
+RECURRENT = ("harness_lstm", "harness_bilstm", "harness_elmo")
+
 MODULE_NAMES: dict[str, ModuleNames] = {
     "bert": _BERT,
     "roberta": _BERT,
@@ -128,7 +130,8 @@ MODULE_NAMES: dict[str, ModuleNames] = {
     ),
     "bart": _BART,
     "mbart": _BART,
-    "harness_elmo": ModuleNames(has_norms=False),
+    "harness_two_way_gpt2": replace(_GPT, attention=r".*\.attn", projections="c_attn c_fc c_proj"),
+    **dict.fromkeys(RECURRENT, ModuleNames(has_norms=False)),
     "harness_static": ModuleNames(has_norms=False, has_biases=False, has_layers=False),
 }
 """`model_type` of transformers to its module names."""
@@ -136,12 +139,13 @@ MODULE_NAMES: dict[str, ModuleNames] = {
 MODEL_TYPES = {
     "deberta_v3": "deberta-v2",
     "gpt": "openai-gpt",
+    "two_way_gpt2": "harness_two_way_gpt2",
+    "lstm": "harness_lstm",
+    "bilstm": "harness_bilstm",
     "elmo": "harness_elmo",
     "static": "harness_static",
 }
 """Model family to `model_type`, where the two differ."""
-
-RECURRENT_OR_STATIC = ("harness_elmo", "harness_static")
 
 _QUERY_VALUE = (("query_value",), "query and value projections as modules")
 NEEDED = {
@@ -190,7 +194,7 @@ def _missing_targets(
 ) -> str:
     """The error for the first target without a module; types without listed names are checked when
     training begins."""
-    if model_type in RECURRENT_OR_STATIC:
+    if model_type in (*RECURRENT, "harness_static"):
         return f"a {model_type} has no projections for {kind}"
     known = names.projections.split() if names else []
     odd = [target for target in targets if known and target.split(".")[-1] not in known]

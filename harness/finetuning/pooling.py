@@ -18,11 +18,12 @@ NATIVE = {
     "bilm": "ends",
     "cbow": "mean",
 }
-"""Representation to its `native` pooling."""
+"""Representation to its `native` pooling, except that of a `bilstm`, whose first state has read the
+text from the right only."""
 
 
-def pooling_of(pooling: str, reading: str) -> str:
-    """The declared pooling, with `native` resolved for a representation.
+def pooling_of(pooling: str, reading: str, family: str) -> str:
+    """The declared pooling, with `native` resolved for a representation and a model family.
 
     Raises:
         ValueError: `cls` for a network whose first token attends only to itself.
@@ -32,7 +33,8 @@ def pooling_of(pooling: str, reading: str) -> str:
             "protocol.pooling = cls uses the first token, which attends only to itself in a "
             f"{reading} model; set it to native, last, mean or max"
         )
-    return NATIVE[reading] if pooling == "native" else pooling
+    native = "ends" if family == "bilstm" else NATIVE[reading]
+    return native if pooling == "native" else pooling
 
 
 def pool(states: Tensor, mask: Tensor, pooling: str) -> Tensor:
@@ -41,7 +43,8 @@ def pool(states: Tensor, mask: Tensor, pooling: str) -> Tensor:
     Args:
         mask: [B, T], 1 for real tokens, padded on the right.
         pooling: `cls`, the first token; `last`, the last real token; `ends`, the forward half of
-            the last and the backward half of the first (biLM); `mean` or `max` over real tokens.
+            the last and the backward half of the first (biLM, biLSTM); `mean` or `max` over real
+            tokens.
     """
     if pooling == "cls":
         return states[:, 0]

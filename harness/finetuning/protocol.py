@@ -45,8 +45,9 @@ class Protocol(ConfigModel):
     pooling: Literal["native", "cls", "last", "mean", "max"] = "native"
     """Input of the output layer: the state of the first token (`cls`) or the `last`, the `mean` or
     `max` over tokens, or the `native` one of the representation: the first token of bidirectional
-    networks, the last of causal ones, both ends of a biLM, the mean of static embeddings. Where
-    embeddings are compared, `native` is a sentence-transformers model's own pooling."""
+    networks, the last of causal ones, both ends of a biLM or a biLSTM, the mean of static
+    embeddings. Where embeddings are compared, `native` is a sentence-transformers model's own
+    pooling."""
     use: Literal["encoder"] | None = None
     """The part of an encoder-decoder that is fine-tuned: null: all of it, which reads an input with
     both halves; `encoder`: its encoder alone, as an encoder."""

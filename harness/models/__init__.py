@@ -109,6 +109,9 @@ FAMILIES: dict[str, Family] = {
     # Raffel et al. 2020; as one stack, it is T5's encoder
     "t5": Family("encoder_decoder", ("encoder_decoder", *_MASKED)),
     "bart": Family("encoder_decoder", ("encoder_decoder",)),  # Lewis et al. 2020
+    "two_way_gpt2": Family("decoder", ("bilm",)),  # Devlin et al. 2019, section 5.1
+    "lstm": Family("recurrent", ("causal",)),  # Dai and Le 2015
+    "bilstm": Family("recurrent", ("bidirectional",)),  # Graves, Mohamed and Hinton 2013
     "elmo": Family("recurrent", ("bilm",)),  # Peters et al. 2018
     "static": Family("static", ("cbow",)),  # Mikolov et al. 2013; Pennington et al. 2014
     "bag_of_words": Family("baseline", _MASKED),  # counts of words, logistic regression
@@ -121,14 +124,14 @@ FAMILIES: dict[str, Family] = {
 
 LEARNED_POSITIONS = (
     *("bert", "roberta", "albert", "electra", "deberta", "deberta_v3", "distilbert"),
-    *("gpt", "gpt2", "bart"),
+    *("gpt", "gpt2", "two_way_gpt2", "bart"),
 )
 """Families with learned position embeddings, which limit inputs to `max_position`."""
 
 FamilyName = Literal[
     "bert", "roberta", "albert", "electra", "deberta", "deberta_v3", "distilbert", "modernbert",
-    "xlnet", "gpt", "gpt2", "llama", "t5", "bart", "elmo", "static", "bag_of_words", "majority",
-    "lead", "copy", "checkpoint",
+    "xlnet", "gpt", "gpt2", "llama", "t5", "bart", "two_way_gpt2", "lstm", "bilstm", "elmo",
+    "static", "bag_of_words", "majority", "lead", "copy", "checkpoint",
 ]  # fmt: skip
 """The keys of FAMILIES."""
 
@@ -142,11 +145,11 @@ OWN_BLOCKS: Mapping[str, Mapping[str, object]] = {
 """Family to the parts of its block that fields of `Architecture` replace, as published."""
 
 FAMILY_FIELDS: Mapping[str, tuple[str, ...]] = {
-    "embedding_size": ("albert", "electra", "elmo"),
+    "embedding_size": ("albert", "electra", "lstm", "bilstm", "elmo"),
     "num_decoder_layers": ("t5", "bart"),
     "share_decoder": ("t5",),
     "gated_feed_forward": ("t5",),
-    "tie_embeddings": ("t5", "llama", "elmo"),
+    "tie_embeddings": ("t5", "llama", "lstm", "bilstm", "elmo"),
     "num_kv_heads": ("llama",),
     "context_size": ("static",),
     "vectors": ("static",),
@@ -166,7 +169,7 @@ class Architecture(ConfigModel):
     dropout: float = Field(default=0.1, ge=0, lt=1)
     """Not used by LLaMA, as published."""
     attention_dropout: float = Field(default=0.1, ge=0, lt=1)
-    """Not used by T5 and XLNet, where `dropout` applies, nor by ELMo and static vectors."""
+    """Not used by T5 and XLNet, where `dropout` applies, nor by LSTMs and static vectors."""
     initializer_range: float = Field(default=0.02, gt=0)
     """Standard deviation of the initial weights. 0.02 is meant for hidden size 768; narrow models
     learn faster with 0.02 x sqrt(768 / hidden_size). T5 scales by the shapes of the weights,

@@ -17,10 +17,11 @@ from harness.models.checkpoints.loading import of_the_body, read_network
 from harness.models.checkpoints.networks import CHECKPOINTS
 from harness.models.checkpoints.sentence_embeddings import SentenceEmbedding
 from harness.models.decoders import DECODERS
-from harness.models.elmo import ELMO
 from harness.models.encoder_decoders import ENCODER_DECODERS
 from harness.models.encoders import ENCODERS
+from harness.models.recurrent import RECURRENT
 from harness.models.static_embeddings import STATIC
+from harness.models.two_way import TWO_WAY
 from harness.models.xlnet import XLNET
 
 
@@ -61,7 +62,8 @@ BLUEPRINTS: dict[str, Blueprint] = {
     **VARIANTS,
     **dict.fromkeys(("bag_of_words", "majority", "lead", "copy"), BASELINE),
     **CHECKPOINTS,
-    "elmo": ELMO,
+    **RECURRENT,
+    "two_way_gpt2": TWO_WAY,
     "static": STATIC,
 }
 

@@ -11,9 +11,12 @@ from harness.models.counts.shapes import (
     TRANSFORMED,
     decoder_layers,
     embedding_width,
+    half_of,
     has_decoder,
+    head_width,
     key_value_width,
     position_buckets,
+    recurrent_widths,
 )
 
 FLOPS_CONVENTION = (
@@ -58,8 +61,10 @@ def forward_flops(
     tokens = lengths.source + lengths.target
     if architecture.family == "static":
         return 2.0 * head  # lookups and means are not matrix products
-    if architecture.family == "elmo":
-        return 2.0 * (_elmo(architecture, size, tokens) + head)
+    if architecture.facts.kind == "recurrent":
+        return 2.0 * (_recurrent(architecture, size, tokens) + head)
+    if architecture.family == "two_way_gpt2":
+        return 2.0 * (2 * _stack(*half_of(architecture, size), tokens) + head)
     total = _stack(architecture, size, tokens) + head
     if architecture.family in ("deberta", "deberta_v3"):
         total += _relative(architecture, size, tokens, batch_size)
@@ -72,7 +77,7 @@ def forward_flops(
 def token_head(architecture: Architecture, size: Size, vocab_size: int) -> float:
     """Multiply-adds of one predicted token: the dense layer, if there is one, and the output
     matrix."""
-    width = size.hidden_size // (2 if architecture.family == "elmo" else 1)  # of one direction
+    width = head_width(architecture, size)
     if architecture.family not in TRANSFORMED:
         return float(width * vocab_size)
     embedding = embedding_width(architecture, size)
@@ -149,8 +154,8 @@ def _streams(size: Size, tokens: float, queries: float) -> float:
     return size.num_layers * (content + query)
 
 
-def _elmo(architecture: Architecture, size: Size, tokens: float) -> float:
+def _recurrent(architecture: Architecture, size: Size, tokens: float) -> float:
     """Four gates for input and state, in each layer and direction."""
-    state, width = size.hidden_size // 2, embedding_width(architecture, size)
-    inputs = width + (size.num_layers - 1) * state
-    return 2.0 * tokens * 4 * state * (inputs + size.num_layers * state)
+    directions, state, read = recurrent_widths(architecture, size)
+    inputs = embedding_width(architecture, size) + (size.num_layers - 1) * read
+    return float(directions * tokens * 4 * state * (inputs + size.num_layers * state))

@@ -6,13 +6,16 @@ from harness.models.backbone import Backbone
 
 EMBEDDINGS = "embeddings"
 HEAD = "head"
+HALVES = ("forward_half", "backward_half")
+"""Stacks of a two-way network, whose layers are side by side."""
 
 
 def layers(backbone: Backbone) -> list[tuple[str, nn.Module]]:
     """(name, module) of each layer from bottom to top, without embeddings and token head.
 
-    Names count from 1: `layer 2`, or `encoder 2` and `decoder 2`, encoder first. A layer of ELMo
-    has both directions; ALBERT has one shared layer; static vectors have none.
+    Names count from 1: `layer 2`, or `encoder 2` and `decoder 2`, encoder first. A layer of a
+    two-way or bidirectional recurrent network has both directions; ALBERT has one shared layer;
+    static vectors have none.
     """
     stacks = _stacks(backbone.network)
     found: list[tuple[str, nn.Module]] = []
@@ -48,7 +51,8 @@ def _stacks(network: nn.Module) -> dict[str, list[nn.ModuleList]]:
             found[path] = module
     stacks: dict[str, list[nn.ModuleList]] = {}
     for path, module in found.items():
-        stacks.setdefault(path.rpartition(".")[0], []).append(module)
+        parent = path.rpartition(".")[0]
+        stacks.setdefault("" if parent in HALVES else parent, []).append(module)
     return stacks
 
 

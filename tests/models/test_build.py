@@ -117,7 +117,7 @@ def test_a_prefix_is_seen_whole_and_the_rest_left_to_right() -> None:
         assert moved.nonzero().flatten().tolist() == list(seen_from)
 
 
-OF_ITS_OWN = ("t5", "elmo", "modernbert")
+OF_ITS_OWN = ("t5", "lstm", "bilstm", "elmo", "modernbert")
 """Families that scale their initial weights by their shapes or depth, as published."""
 
 

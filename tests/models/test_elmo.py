@@ -10,7 +10,7 @@ from harness.models import Architecture, Size
 from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
 from harness.models.build import build, load
-from harness.models.elmo import Elmo, reversal
+from harness.models.recurrent import Elmo, reversal
 from tests.models.counts.head_parameters import count_trained_parameters
 
 TOKENS = Tokens(vocab_size=50, pad=0, start=1, end=2)

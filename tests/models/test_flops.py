@@ -104,21 +104,38 @@ def test_replaced_token_head() -> None:
 
 
 @pytest.mark.parametrize("embedding_size", [None, 12])
-def test_gates_of_elmo(embedding_size: int | None) -> None:
-    """Token by token, as PyTorch does not count the products of a whole LSTM."""
+@pytest.mark.parametrize(
+    ("family", "directions", "state", "read"),
+    [("lstm", 1, 32, 32), ("bilstm", 2, 16, 32), ("elmo", 2, 16, 16)],
+)
+def test_gates_of_recurrent_networks(
+    family: str, directions: int, state: int, read: int, embedding_size: int | None
+) -> None:
+    """Token by token, as PyTorch does not count the products of a whole LSTM.
+
+    Args:
+        state: width of the states of one direction.
+        read: width of what an upper layer and the output layer read.
+    """
     size = Size(num_layers=3, hidden_size=32, num_heads=1, intermediate_size=8)
-    architecture = Architecture(family="elmo", embedding_size=embedding_size)
-    width = embedding_size or 16
+    architecture = Architecture.model_validate({"family": family, "embedding_size": embedding_size})
     with FlopCounterMode(display=False) as counter:
-        for _ in range(2):
-            cells = [nn.LSTMCell(width, 16), nn.LSTMCell(16, 16), nn.LSTMCell(16, 16)]
-            for _ in range(TOKENS):
-                state = torch.zeros(1, width)
-                for cell in cells:
-                    state, _ = cell(state)
-        nn.Linear(16, VOCAB)(torch.zeros(2 * (TOKENS - 1), 16))
-    lengths = Lengths(TOKENS, predicted=2 * (TOKENS - 1))
+        for width in (embedding_size or read, read, read):
+            for cell in [nn.LSTMCell(width, state) for _ in range(directions)]:
+                for _ in range(TOKENS):
+                    cell(torch.zeros(1, width))
+        nn.Linear(read, VOCAB)(torch.zeros(PREDICTED, read))
+    lengths = Lengths(TOKENS, predicted=PREDICTED)
     assert counter.get_total_flops() == forward_flops(architecture, size, VOCAB, lengths)
+
+
+def test_two_ways_cost_two_gpt2_of_half_the_size() -> None:
+    size = Size(num_layers=3, hidden_size=48, num_heads=6, intermediate_size=64)
+    half = Size(num_layers=3, hidden_size=24, num_heads=3, intermediate_size=32)
+    gpt2 = REFERENCE["gpt2"](Architecture(family="gpt2", max_position=32), half)
+    architecture = Architecture(family="two_way_gpt2", max_position=32)
+    ours = forward_flops(architecture, size, VOCAB, Lengths(TOKENS, predicted=2 * TOKENS))
+    assert 2 * counted(gpt2, input_ids=ids(1, TOKENS)) == ours
 
 
 def test_what_needs_no_products() -> None:

@@ -61,7 +61,10 @@ TOKENIZERS = [
 
 
 @pytest.mark.parametrize("tokenizer", TOKENIZERS, ids=lambda tokenizer: str(tokenizer.algorithm))
-@pytest.mark.parametrize(("objective", "model"), [("clm", "gpt2"), ("bilm", "elmo")])
+@pytest.mark.parametrize(
+    ("objective", "model"),
+    [("clm", "gpt2"), ("clm", "lstm"), ("bilm", "elmo"), ("bilm", "two_way_gpt2")],
+)
 def test_a_uniform_model(tmp_path: Path, tokenizer: Tokenizer, objective: str, model: str) -> None:
     """log2 V bits for each token of the text and for the end of each sequence, over its bytes."""
     found = figures(tmp_path, tokenizer, objective, model)

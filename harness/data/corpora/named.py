@@ -191,8 +191,8 @@ FACTS: dict[str, CorpusFacts] = {
         licence="Apache 2.0, by the card",
         citation="McAuley and Leskovec 2013, RecSys; Zhang et al. 2015, arXiv 1509.01626; "
         "He and McAuley 2016, WWW",
-        note="Reviews to March 2013 without those of three stars, and without titles; the commit is "
-        "not pinned. DAPT reads 24.75M reviews to 2014 (Gururangan et al. 2020, table 1), whose "
+        note="Reviews to March 2013 without those of three stars, and without titles; the commit "
+        "is not pinned. DAPT reads 24.75M reviews to 2014 (Gururangan et al. 2020, table 1), whose "
         "files are no data set of the Hub.",
         stands_for="Amazon reviews of 2014",
     ),

@@ -57,7 +57,7 @@ def write_network(model: Path, tokenizer: Path, out: Path) -> list[str]:
 def unsupported_reason(family: str, representation: str) -> str:
     """Why a network cannot be exported; empty if it can."""
     facts = FAMILIES[family]
-    if facts.kind in ("recurrent", "static", "baseline"):
+    if facts.kind in ("recurrent", "static", "baseline") or family == "two_way_gpt2":
         return (
             "export needs a network for which transformers' AutoModel has a class, but it has none "
             f"for {family}: fine-tune it here"

@@ -41,7 +41,7 @@ class Classifier(TaskModel):
         self.backbone = backbone
         own = backbone.representation
         self.reading = "bidirectional" if own == "permuted" else own
-        self.pooling = pooling_of(protocol.pooling, self.reading)
+        self.pooling = pooling_of(protocol.pooling, self.reading, backbone.family)
         self.per_token = per_token
         # Networks pretrained without sentence pairs have a single segment.
         self.has_segments = getattr(backbone.network.config, "type_vocab_size", 2) > 1

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from harness.models import Architecture, Size
 from harness.models.counts.shapes import (
     decoder_layers,
-    elmo_is_tied,
     embedding_width,
+    half_of,
     has_decoder,
     key_value_width,
     learned_positions,
@@ -14,6 +14,8 @@ from harness.models.counts.shapes import (
     norm,
     position_buckets,
     position_rows,
+    recurrent_is_tied,
+    recurrent_widths,
     segment_types,
 )
 
@@ -157,13 +159,20 @@ def _bart(architecture: Architecture, size: Size, vocab_size: int) -> int:
     return vocab_size * size.hidden_size + size.num_layers * _layer(size) + decoder + 2 * around
 
 
-def _elmo(architecture: Architecture, size: Size, vocab_size: int) -> int:
+def _two_way(architecture: Architecture, size: Size, vocab_size: int) -> int:
+    gpt2, half = half_of(architecture, size)
+    shared = vocab_size * half.hidden_size
+    return 2 * _gpt(gpt2, half, vocab_size) - shared
+
+
+def _recurrent(architecture: Architecture, size: Size, vocab_size: int) -> int:
     """An LSTM for each direction and layer, with two biases for each of its four gates."""
-    state, width = size.hidden_size // 2, embedding_width(architecture, size)
-    first = 4 * (linear(width, state) + linear(state, state))
-    later = 4 * 2 * linear(state, state)
-    output = 0 if elmo_is_tied(architecture, size) else vocab_size * state
-    return vocab_size * width + 2 * (first + (size.num_layers - 1) * later) + output
+    directions, state, read = recurrent_widths(architecture, size)
+    width = embedding_width(architecture, size)
+    first, later = (4 * (linear(w, state) + linear(state, state)) for w in (width, read))
+    output = 0 if recurrent_is_tied(architecture, size) else vocab_size * read
+    layers = directions * (first + (size.num_layers - 1) * later)
+    return vocab_size * width + layers + output
 
 
 def _static(_: Architecture, size: Size, vocab_size: int) -> int:
@@ -179,6 +188,9 @@ _OTHERS: Mapping[str, Callable[[Architecture, Size, int], int]] = {
     "gpt2": _gpt,
     "llama": _llama,
     "bart": _bart,
-    "elmo": _elmo,
+    "two_way_gpt2": _two_way,
+    "lstm": _recurrent,
+    "bilstm": _recurrent,
+    "elmo": _recurrent,
     "static": _static,
 }

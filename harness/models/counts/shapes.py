@@ -34,10 +34,22 @@ def position_buckets(architecture: Architecture) -> int:
     return min(256, longest // 2) if architecture.family == "deberta_v3" else longest
 
 
+def head_width(architecture: Architecture, size: Size) -> int:
+    """Width of the state that predicts a token: that of one direction of a bidirectional LM."""
+    two_ways = architecture.facts.representations[0] == "bilm"
+    return size.hidden_size // (2 if two_ways else 1)
+
+
+def half_of(architecture: Architecture, size: Size) -> tuple[Architecture, Size]:
+    """One direction of a two-way network: a GPT-2."""
+    sizes = ("hidden_size", "num_heads", "intermediate_size")
+    half = size.model_copy(update={name: getattr(size, name) // 2 for name in sizes})
+    return architecture.model_copy(update={"family": "gpt2"}), half
+
+
 def embedding_width(architecture: Architecture, size: Size) -> int:
-    """Width of the token embeddings; by default that of the states, or of one direction of ELMo."""
-    own = size.hidden_size // 2 if architecture.family == "elmo" else size.hidden_size
-    return architecture.embedding_size or own
+    """Width of the token embeddings; by default that of the states that predict tokens."""
+    return architecture.embedding_size or head_width(architecture, size)
 
 
 def decoder_layers(architecture: Architecture, size: Size) -> int:
@@ -56,10 +68,18 @@ def key_value_width(architecture: Architecture, size: Size) -> int:
     return size.attention_size // size.num_heads * (architecture.num_kv_heads or size.num_heads)
 
 
-def elmo_is_tied(architecture: Architecture, size: Size) -> bool:
-    """Whether the output matrix is the embedding, which requires the width of one direction."""
-    fits = embedding_width(architecture, size) == size.hidden_size // 2
+def recurrent_is_tied(architecture: Architecture, size: Size) -> bool:
+    """Whether the output matrix of a recurrent network is the embedding, which requires the width
+    of the states that predict tokens."""
+    fits = embedding_width(architecture, size) == head_width(architecture, size)
     return architecture.tie_embeddings and fits
+
+
+def recurrent_widths(architecture: Architecture, size: Size) -> tuple[int, int, int]:
+    """The directions of a recurrent network, the width of the states of one, and that of what the
+    layers above the lowest read."""
+    directions = 1 if architecture.family == "lstm" else 2
+    return directions, size.hidden_size // directions, head_width(architecture, size)
 
 
 def linear(inputs: int, outputs: int, bias: bool = True) -> int:

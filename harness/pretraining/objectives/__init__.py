@@ -63,6 +63,9 @@ OBJECTIVES: dict[str, Objective | Mixture] = {
     "bilm": Objective(  # Peters et al. 2018, section 3.1
         transform=order.Identity(), representation="bilm", output=outputs.NextToken()
     ),
+    "sequence_autoencoder": Objective(  # Dai and Le 2015, section 2
+        transform=order.Identity(), representation="causal", output=outputs.WholeText()
+    ),
     "cbow": Objective(  # Mikolov et al. 2013, section 3.1
         transform=order.Identity(), representation="cbow", output=outputs.MaskedToken()
     ),

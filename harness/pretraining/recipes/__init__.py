@@ -20,11 +20,13 @@ from harness.pretraining.recipes.gpt import gpt
 from harness.pretraining.recipes.gpt2 import gpt2
 from harness.pretraining.recipes.lead import lead
 from harness.pretraining.recipes.llama import llama
+from harness.pretraining.recipes.lm_lstm import lm_lstm
 from harness.pretraining.recipes.majority import majority
 from harness.pretraining.recipes.minilm import minilm
 from harness.pretraining.recipes.modernbert import modernbert
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.recipes.roberta import roberta
+from harness.pretraining.recipes.sa_lstm import sa_lstm
 from harness.pretraining.recipes.spanbert import spanbert
 from harness.pretraining.recipes.t5 import t5
 from harness.pretraining.recipes.t5_v1_1 import t5_v1_1
@@ -54,6 +56,8 @@ RECIPES: dict[str, Pretrain] = {
     "t5_v1_1": t5_v1_1,
     "bart": bart,
     "ul2": ul2,
+    "lm_lstm": lm_lstm,
+    "sa_lstm": sa_lstm,
     "elmo": elmo,
     "cbow": cbow,
     "bag_of_words": bag_of_words,

@@ -14,6 +14,12 @@ UNBOUNDED = ("t5",)
 """Families without a maximum position."""
 OWN_HEAD_SIZE = ("t5", "llama")
 """Families whose head size is free."""
+HALVED = {
+    "two_way_gpt2": ("hidden_size", "num_heads", "intermediate_size"),
+    "bilstm": ("hidden_size",),
+    "elmo": ("hidden_size",),
+}
+"""Family to the sizes of which each direction has half."""
 
 
 def incompatibilities(run: PretrainSettings) -> Iterator[str]:
@@ -53,6 +59,12 @@ def _network(run: PretrainSettings) -> Iterator[str]:
             f"size.head_dim belongs to {', '.join(OWN_HEAD_SIZE)}, but family is {family}; "
             "leave it out"
         )
+    for name in HALVED.get(family, ()):
+        if getattr(run.size, name) % 2:
+            yield (
+                f"size.{name} of a {family} must be even, half for each direction, but is "
+                f"{getattr(run.size, name)}"
+            )
     two_stacks = run.representation == "encoder_decoder"
     if not two_stacks and (run.model.share_decoder or run.model.num_decoder_layers):
         yield (

@@ -36,6 +36,9 @@ NETWORKS = [
     ("bart", "encoder_decoder"),
     ("t5", "encoder_decoder"),
     ("elmo", "bilm"),
+    ("two_way_gpt2", "bilm"),
+    ("lstm", "causal"),
+    ("bilstm", "bidirectional"),
     ("static", "cbow"),
 ]
 READINGS = {reading for family in FAMILIES.values() for reading in family.representations}

@@ -41,6 +41,7 @@ NATIVE = [
     ("llama", "causal"),
 ]
 OTHERS = [("gpt2", "prefix"), ("llama", "prefix"), ("t5", "causal"), ("bert", "causal")]
+OTHERS += [("lstm", "causal")]
 ALGORITHMS = ("wordpiece", "byte_bpe", "unigram")
 Tok = Callable[[str], PreTrainedTokenizerFast]
 SENTENCES = [

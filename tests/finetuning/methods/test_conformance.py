@@ -100,7 +100,7 @@ def test_padding_changes_nothing_and_the_seed_decides(name: str, adaptation: str
 
 
 @pytest.mark.parametrize("adaptation", TRAINING)
-@pytest.mark.parametrize("recipe", ["bert", "gpt2", "t5", "xlnet", "elmo"])
+@pytest.mark.parametrize("recipe", ["bert", "gpt2", "t5", "xlnet", "elmo", "lm_lstm"])
 def test_the_plan_refuses_what_the_run_refuses(recipe: str, adaptation: str) -> None:
     run, method = RECIPES[recipe], ADAPTATIONS[adaptation]
     family = run.model.family

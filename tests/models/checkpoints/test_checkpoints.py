@@ -166,7 +166,10 @@ def test_half_a_network_is_refused(tmp_path: Path) -> None:
 
 def test_our_own_network_is_read_as_it_is(tmp_path: Path) -> None:
     tokens = Tokens(VOCAB, 0, 2, 3)
-    for name, representation in (("elmo", "bilm"), ("t5", "bidirectional"), ("static", "cbow")):
+    for name, representation in (
+        *(("elmo", "bilm"), ("two_way_gpt2", "bilm"), ("lstm", "causal")),
+        *(("t5", "bidirectional"), ("static", "cbow")),
+    ):
         mine = build(MODELS[name], SIZES["nano"], tokens, representation, 0).eval()
         mine.save(tmp_path / name)
         again = adopt(tmp_path / name).eval()

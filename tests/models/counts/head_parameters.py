@@ -2,7 +2,13 @@
 
 from harness.models import Architecture, Size
 from harness.models.counts.backbones import POOLED, count_parameters
-from harness.models.counts.shapes import TRANSFORMED, elmo_is_tied, embedding_width, linear, norm
+from harness.models.counts.shapes import (
+    TRANSFORMED,
+    embedding_width,
+    linear,
+    norm,
+    recurrent_is_tied,
+)
 
 
 def count_token_head(architecture: Architecture, size: Size, vocab_size: int) -> int:
@@ -11,7 +17,8 @@ def count_token_head(architecture: Architecture, size: Size, vocab_size: int) ->
         bias = architecture.family != "modernbert"
         width = embedding_width(architecture, size)
         return linear(size.hidden_size, width, bias) + norm(width, bias) + vocab_size
-    untied = architecture.family == "elmo" and not elmo_is_tied(architecture, size)
+    recurrent = architecture.facts.kind == "recurrent"
+    untied = recurrent and not recurrent_is_tied(architecture, size)
     return vocab_size if architecture.family == "xlnet" or untied else 0  # biases
 
 

@@ -149,16 +149,34 @@ def test_counts_of_heads_of_any_width(
 
 
 @pytest.mark.parametrize("embedding_size", [None, 12])
-def test_counts_of_elmo(embedding_size: int | None) -> None:
+@pytest.mark.parametrize(
+    ("family", "directions", "state", "read"),
+    [("lstm", 1, 32, 32), ("bilstm", 2, 16, 32), ("elmo", 2, 16, 16)],
+)
+def test_counts_of_recurrent_networks(
+    family: str, directions: int, state: int, read: int, embedding_size: int | None
+) -> None:
+    """`state`: of one direction; `read`: what an upper layer and the output layer read."""
     size = Size(num_layers=2, hidden_size=32, num_heads=1, intermediate_size=8)
-    architecture = Architecture(family="elmo", embedding_size=embedding_size)
-    width = embedding_size or 16
-    directions = [[nn.LSTM(width, 16), nn.LSTM(16, 16)] for _ in range(2)]
+    architecture = Architecture.model_validate({"family": family, "embedding_size": embedding_size})
+    width = embedding_size or read
     parts: list[nn.Module] = [nn.Embedding(VOCAB, width)]
-    parts += [layer for direction in directions for layer in direction]
+    for _ in range(directions):
+        parts += [nn.LSTM(width, state), nn.LSTM(read, state)]
     if embedding_size:  # too narrow to be the output matrix
-        parts.append(nn.Linear(16, VOCAB))
+        parts.append(nn.Linear(read, VOCAB))
     assert count_trained_parameters(architecture, size, VOCAB) == numbers(nn.ModuleList(parts))
+
+
+def test_counts_of_two_ways() -> None:
+    """Two GPT-2s of half the width, heads and feed-forward size, with one embedding."""
+    size = Size(num_layers=3, hidden_size=48, num_heads=6, intermediate_size=64)
+    half = Size(num_layers=3, hidden_size=24, num_heads=3, intermediate_size=32)
+    gpt2 = Architecture(family="gpt2", max_position=32)
+    with torch.device("meta"):
+        one = numbers(REFERENCE["gpt2"](gpt2, half))
+    architecture = Architecture(family="two_way_gpt2", max_position=32)
+    assert count_parameters(architecture, size, VOCAB) == 2 * one - VOCAB * 24
 
 
 def test_counts_of_vectors() -> None:

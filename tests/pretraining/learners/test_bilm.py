@@ -1,23 +1,33 @@
-"""ELMo's two losses, from batches as they are made."""
+"""The two losses of bidirectional language models, from batches as they are made."""
 
+import pytest
 import torch
 from torch.nn import functional as F
 
 from harness.models import Architecture, Size
+from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
 from harness.models.build import build
-from harness.models.elmo import Elmo
+from harness.models.recurrent import Elmo
+from harness.models.two_way import TwoWay
 from harness.pretraining.learners.token_prediction import BiLM
 
-SIZE = Size(num_layers=2, hidden_size=16, num_heads=1, intermediate_size=8)
+SIZE = Size(num_layers=2, hidden_size=16, num_heads=2, intermediate_size=8)
 ROWS = torch.tensor([[1, 5, 6, 7, 2], [1, 9, 2, 0, 0]])
 LENGTHS = (5, 3)
+BOTH = pytest.mark.parametrize("family", ["elmo", "two_way_gpt2"])
 
 
-def test_losses_are_those_of_two_language_models() -> None:
-    backbone = build(Architecture(family="elmo"), SIZE, Tokens(30, 0, 1, 2), "bilm", seed=0)
+def make(family: str) -> Backbone:
+    architecture = Architecture.model_validate({"family": family})
+    return build(architecture, SIZE, Tokens(30, 0, 1, 2), "bilm", seed=0)
+
+
+@BOTH
+def test_losses_are_those_of_two_language_models(family: str) -> None:
+    backbone = make(family)
     learner, network = BiLM(backbone).eval(), backbone.network
-    assert isinstance(network, Elmo)
+    assert isinstance(network, Elmo | TwoWay)
     # Position t of row b is 5 b + t: each predicts the next token, or the previous one.
     batch = {
         "input_ids": ROWS,
@@ -42,8 +52,9 @@ def test_losses_are_those_of_two_language_models() -> None:
     torch.testing.assert_close(losses["backward"], torch.stack(back).sum())
 
 
-def test_both_directions_learn() -> None:
-    backbone = build(Architecture(family="elmo"), SIZE, Tokens(30, 0, 1, 2), "bilm", seed=0)
+@BOTH
+def test_both_directions_learn(family: str) -> None:
+    backbone = make(family)
     batch = {
         "input_ids": ROWS[:1],
         "positions": torch.tensor([0, 1]),

@@ -13,8 +13,9 @@ from harness.models import Architecture, Size
 from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
 from harness.models.build import build
-from harness.models.elmo import Elmo
+from harness.models.recurrent import Elmo
 from harness.models.static_embeddings import StaticVectors
+from harness.models.two_way import TwoWay
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.held_out import predicts_every_token
 from harness.pretraining.objectives.objective import Objective
@@ -203,17 +204,34 @@ def test_one_stack_reads_its_source_both_ways() -> None:
     assert scores(backbone, [text, CLOZE[1]])[0] == pytest.approx(expected, abs=1e-4)
 
 
+@pytest.mark.parametrize("family", ["elmo", "two_way_gpt2"])
 @torch.no_grad()
-def test_elmo_is_its_forward_reader() -> None:
-    backbone = make("elmo", "bilm")
+def test_two_ways_are_their_forward_reader(family: str) -> None:
+    backbone = make(family, "bilm")
     network = backbone.network
-    assert isinstance(network, Elmo)
+    assert isinstance(network, Elmo | TwoWay)
 
     def oracle(text: Text) -> float:
         ids = row(text)
         forward = network(torch.tensor([ids])).last_hidden_state[0, :, :16]
         logits = network.token_logits(forward)
         return sum(log_p(logits[i], ids[i + 1]) for i in range(len(ids) - 1))
+
+    assert scores(backbone, TEXTS) == pytest.approx([oracle(text) for text in TEXTS], abs=1e-4)
+
+
+@torch.no_grad()
+def test_a_bilstm_fills_a_mask() -> None:
+    backbone = make("bilstm", "mlm")
+
+    def oracle(text: Text) -> float:
+        total = 0.0
+        for i in range(1, len(text.tokens) + 1):
+            masked = row(text)
+            masked[i] = 3
+            states = backbone.network(torch.tensor([masked])).last_hidden_state
+            total += log_p(backbone.token_logits(states[0, i]), row(text)[i])
+        return total
 
     assert scores(backbone, TEXTS) == pytest.approx([oracle(text) for text in TEXTS], abs=1e-4)
 
@@ -298,7 +316,10 @@ def test_a_model_that_saw_its_targets_scores_no_text() -> None:
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_every_objective_has_requests_or_a_reason(name: str) -> None:
     objective = OBJECTIVES[name].components[-1][1]
-    unsupported = name in ("rtd", "deshuffling", "denoising_permute", "denoising_rotate")
+    unsupported = name in (
+        *("rtd", "sequence_autoencoder", "deshuffling"),
+        *("denoising_permute", "denoising_rotate"),
+    )
     assert bool(unsupported_request(objective)) == unsupported
     if not unsupported:
         for text in TEXTS + CLOZE:
