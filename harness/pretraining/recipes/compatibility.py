@@ -10,7 +10,7 @@ from harness.pretraining.steps import planned_steps
 
 UNBOUNDED = ("t5",)
 """Families without a maximum position."""
-OWN_HEAD_SIZE = ("t5", "llama")
+OWN_HEAD_SIZE = ("t5", "llama", "mistral", "gemma")
 """Families whose head size is free."""
 
 
@@ -50,6 +50,11 @@ def _network(run: PretrainSettings) -> Iterator[str]:
         yield (
             f"size.head_dim belongs to {', '.join(OWN_HEAD_SIZE)}, but family is {family}; "
             "leave it out"
+        )
+    keys = run.model.num_kv_heads
+    if keys and run.size.num_heads % keys:
+        yield (
+            f"model.num_kv_heads must divide size.num_heads = {run.size.num_heads}, but is {keys}"
         )
     two_stacks = run.representation == "encoder_decoder"
     if not two_stacks and (run.model.share_decoder or run.model.num_decoder_layers):
