@@ -73,9 +73,8 @@ def learn_bpe(words: Counter[str], vocab_size: int, special: list[str]) -> model
     words = covered(words)
     # As special tokens of the trainer, the characters with a mark get fixed ids.
     ends = [char + SUFFIX for char in sorted({word[-1] for word in words})]
-    marked = {"end_of_word_suffix": SUFFIX}
-    merges = _merges(words, vocab_size, [*special, *ends], **marked)
-    return models.BPE(*merges, unk_token="<unk>", **marked)
+    merges = _merges(words, vocab_size, [*special, *ends], SUFFIX)
+    return models.BPE(*merges, unk_token="<unk>", end_of_word_suffix=SUFFIX)
 
 
 def learn_sentencepiece_bpe(
@@ -88,12 +87,12 @@ def learn_sentencepiece_bpe(
 
 
 def _merges(
-    words: Counter[str], vocab_size: int, fixed: list[str], **settings: str
+    words: Counter[str], vocab_size: int, fixed: list[str], suffix: str = ""
 ) -> tuple[dict[str, int], list[tuple[str, str]]]:
     """The vocabulary of a BPE model, which begins with `fixed`, and its merges.
 
     Args:
-        settings: of the trainer.
+        suffix: of the last character of a word.
     """
     alphabet = sorted({char for word in words for char in word})
     trainer = trainers.BpeTrainer(
@@ -101,8 +100,8 @@ def _merges(
         special_tokens=fixed,
         initial_alphabet=alphabet,
         limit_alphabet=len(alphabet),
+        end_of_word_suffix=suffix,
         show_progress=False,
-        **settings,
     )
     learned = json.loads(_run(models.BPE(), trainer, words).to_str())["model"]
     return learned["vocab"], [(left, right) for left, right in learned["merges"]]

@@ -40,6 +40,7 @@ NATIVE = [
     ("gpt", "causal"),
     ("gpt2", "causal"),
     ("llama", "causal"),
+    *((name, "causal") for name in ("opt", "mistral", "qwen2", "gemma")),
 ]
 OTHERS = [("gpt2", "prefix"), ("llama", "prefix"), ("t5", "causal"), ("bert", "causal")]
 SUBWORDS = [name for name in SCHEMES if name not in ("word", "character")]
