@@ -63,7 +63,8 @@ def print_plan(known: Outlook, console: Console, spread: SeedSpread | None = Non
     evaluate = experiment.evaluate
     console.print(
         f"{evaluate.suite_value.name}: {', '.join(evaluate.chosen)}; "
-        f"seeds {len(experiment.seeds.pretrain)} x {len(experiment.seeds.finetune)}; "
+        f"seeds {len(experiment.seeds.pretrain)} x {len(experiment.seeds.finetune)}"
+        f"{', a world each' if experiment.seeds.world == 'per_seed' else ''}; "
         f"{_trials(plan)}"
     )
     if plan.searches:

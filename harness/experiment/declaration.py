@@ -19,6 +19,7 @@ from harness.experiment.checks import (
     model,
     search,
     size,
+    worlds,
 )
 from harness.experiment.composition import compose, find
 from harness.experiment.data_checks import report_data_problems
@@ -234,7 +235,7 @@ def _arms(source: Source, experiment: Experiment, wrong: set[Any]) -> list[Arm]:
     _report(source, found, len(arms))
     for check in (
         grid.arms_problems,
-        grid.world_problems,
+        worlds.world_problems,
         size.run_problems,
         finetuning.protocol_problems,
         search.space_problems,

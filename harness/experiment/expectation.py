@@ -14,8 +14,11 @@ from harness.core.config import ConfigModel, as_tuples
 from harness.core.names import shortened
 
 AVERAGE = "average"
+POINTS = "points"
+"""Unit of scores x 100."""
 GAP = " - "
-"""Between two columns of which one is subtracted from the other."""
+"""Between two outcomes of which one is subtracted from the other."""
+Side = Literal["above", "below"]
 
 
 @dataclass(frozen=True)
@@ -51,14 +54,21 @@ MAX_TEXT = 2_000
 """Characters of an expectation."""
 NUMBER = r"[0-9]+(?:\.[0-9]*)?(?:e-?[0-9]+)?"
 _EQUAL = re.compile(rf"(?P<first>[^<>]+?) = (?P<second>[^<>]+) within (?P<margin>{NUMBER})")
+_LEVEL = re.compile(rf"(?P<arm>[^<>]+?) (?P<side>above|below) (?P<level>-?{NUMBER})")
+
+
+def quantities_of(outcome: str) -> tuple[Quantity, ...]:
+    """The quantity that an outcome is about, or both of a gap; empty of scores."""
+    parts = outcome.split(GAP)
+    return tuple(QUANTITIES[one] for one in parts) if set(parts) <= QUANTITIES.keys() else ()
 
 
 class _Expectation(ConfigModel):
     """An expected contrast: a weighted sum over arms."""
 
     outcome: str = AVERAGE
-    """`average`, a column of the suite, one column minus another (`in-domain - shifted`), a probe
-    or one of its categories (`blimp/wh_island`), or one of QUANTITIES."""
+    """`average`, a column of the suite, a probe or one of its categories (`blimp/wh_island`), one
+    of QUANTITIES, or one of these minus another (`in-domain - shifted`)."""
     predicted: float | None = Field(default=None, allow_inf_nan=False)
     """The sum that is predicted, in points or in the unit of the quantity."""
 
@@ -68,9 +78,29 @@ class _Expectation(ConfigModel):
         return str(self) if self.predicted is None else f"{self}, predicted {self.predicted:+g}"
 
     @property
+    def quantities(self) -> tuple[Quantity, ...]:
+        """Those that it is about (`quantities_of`)."""
+        return quantities_of(self.outcome)
+
+    @property
+    def unit(self) -> str:
+        """Of the sum."""
+        return self.quantities[0].unit if self.quantities else POINTS
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the outcome is the same in every run."""
+        return bool(self.quantities) and all(one.is_counted for one in self.quantities)
+
+    @property
+    def expected_side(self) -> Side:
+        """Of zero, where the sum is expected, except that of an `Equality`."""
+        return "below" if self.quantities else "above"
+
+    @property
     def sign(self) -> str:
         """Between the better and the worse."""
-        return "<" if self.outcome in QUANTITIES else ">"
+        return "<" if self.quantities else ">"
 
     @property
     @abstractmethod
@@ -103,8 +133,8 @@ class _Expectation(ConfigModel):
         return [arm for arm, weight in self.weights.items() if not weight and named[arm] > 1]
 
     def __str__(self) -> str:
-        if self.outcome in QUANTITIES:
-            return f"{self.text} in {QUANTITIES[self.outcome].label}"
+        if self.quantities:
+            return f"{self.text} in {GAP.join(one.label for one in self.quantities)}"
         return self.text if self.outcome == AVERAGE else f"{self.text} on {self.outcome}"
 
 
@@ -141,6 +171,30 @@ class Equality(_Expectation):
     def text(self) -> str:
         """`a = b within 2`"""
         return f"{self.first} = {self.second} within {self.margin:g}"
+
+
+class Level(_Expectation):
+    """An outcome of an arm lies above or below a fixed level, in points or in the unit of the
+    quantity."""
+
+    arm: str
+    side: Side
+    level: float = Field(allow_inf_nan=False)
+
+    @property
+    def terms(self) -> Sequence[tuple[str, float]]:
+        """The arm, whose difference from the level is the sum."""
+        return [(self.arm, 1.0)]
+
+    @property
+    def expected_side(self) -> Side:
+        """As declared: of quantities, too, more may be expected."""
+        return self.side
+
+    @property
+    def text(self) -> str:
+        """`a above 50`"""
+        return f"{self.arm} {self.side} {self.level:g}"
 
 
 class Interaction(_Expectation):
@@ -202,6 +256,8 @@ def _form(value: Any) -> str:
         return "equality"
     if "ordered" in fields:
         return "trend"
+    if "level" in fields:
+        return "level"
     better = value.get("better") if isinstance(value, Mapping) else getattr(value, "better", None)
     return "interaction" if isinstance(better, tuple) else "comparison"
 
@@ -222,7 +278,9 @@ def _fields(outcome: str, text: str) -> dict[str, Any]:
         raise ValueError(f"an expectation must have at most {MAX_TEXT:,} characters")
     if match := _EQUAL.fullmatch(text.strip()):
         return {"outcome": outcome, **match.groupdict(), "margin": float(match["margin"])}
-    sign = "<" if outcome in QUANTITIES else ">"
+    if match := _LEVEL.fullmatch(text.strip()):
+        return {"outcome": outcome, **match.groupdict(), "level": float(match["level"])}
+    sign = "<" if quantities_of(outcome) else ">"
     sides = tuple(side.strip() for side in text.split(sign))
     if len(sides) < 2 or not all(sides):
         raise ValueError(_wrong_form(outcome, sign, text))
@@ -236,7 +294,7 @@ def _fields(outcome: str, text: str) -> dict[str, Any]:
 
 def _wrong_form(outcome: str, sign: str, text: str) -> str:
     forms = [f"arm {sign} arm", f"arm {sign} arm {sign} arm", f"arm - arm {sign} arm - arm"]
-    forms.append("arm = arm within 2")
+    forms += ["arm = arm within 2", f"arm {'below' if sign == '<' else 'above'} 50"]
     first, *others = (f"'{form if outcome == AVERAGE else f'{outcome}: {form}'}'" for form in forms)
     return (
         f"an expectation must have the form {first}, or {', '.join(others)}, but is "
@@ -248,6 +306,7 @@ Expectation = Annotated[
     Annotated[Comparison, Tag("comparison")]
     | Annotated[Equality, Tag("equality")]
     | Annotated[Interaction, Tag("interaction")]
+    | Annotated[Level, Tag("level")]
     | Annotated[Trend, Tag("trend")],
     Discriminator(_form),
     BeforeValidator(_parsed, json_schema_input_type=str | Mapping[str, Any]),

@@ -1,7 +1,7 @@
 """The experiment as a user declares it: question, base, axes, seeds and search."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, field_validator
 
@@ -21,6 +21,10 @@ class Seeds(ConfigModel):
 
     pretrain: tuple[int, ...] = (0,)
     finetune: tuple[int, ...] = (0,)
+    world: Literal["fixed", "per_seed"] = "fixed"
+    """`per_seed`: each pretraining seed has the micro-world of its number, with its own words,
+    facts, text, tokenizer, tasks and probes, which all arms share. Differences are then about
+    worlds of this kind, not about one."""
 
     @field_validator("pretrain", "finetune", mode="before", json_schema_input_type=int | list[int])
     @classmethod

@@ -20,6 +20,7 @@ from harness.models.checkpoints.objectives import representations
 from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.objective import AnyObjective, Mixture, Objective
+from harness.pretraining.objectives.outputs import WithGenerator
 from harness.pretraining.recipes.pretrain import Pretrain
 
 TEXTS: dict[str, Corpus | TaskCorpus] = {"task": TaskCorpus(), **CORPORA}
@@ -167,9 +168,10 @@ def without_distillation(objective: Objective | Mixture) -> Objective | Mixture:
 
 def _check_checkpoint(run: Pretrain, found: Pretrain, length: int) -> None:
     """Raises ValueError for what an imported checkpoint does not support."""
-    if found.objectives[-1].output.kind == "replaced_token":
+    output = found.objectives[-1].output
+    if isinstance(output, WithGenerator):
         raise ValueError(
-            "replaced_token needs a generator, which a checkpoint does not have; give an objective "
+            f"{output.kind} needs a generator, which a checkpoint does not have; give an objective "
             "that predicts tokens, such as mlm"
         )
     if found.budget.flops:

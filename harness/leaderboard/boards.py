@@ -8,10 +8,7 @@ import pandas as pd
 from pydantic import ValidationError
 
 from harness.analysis.columns import SuiteColumns, part_of_average
-from harness.analysis.comparison.differences import (
-    Compared,
-    same_checkpoints,
-)
+from harness.analysis.comparison.differences import Compared, dependent_runs
 from harness.analysis.frames.scores import scores_frame
 from harness.analysis.results import Results
 from harness.experiment.arms import Arm
@@ -221,7 +218,7 @@ def ranked_table(
         results.get(scores_frame),
         results.store,
         results.finished,
-        same_checkpoints(results.plan.differences),
+        dependent_runs(results.experiment, results.plan.differences),
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.columns import SuiteColumns, suite_columns
-from harness.analysis.comparison.differences import Comparer, same_checkpoints
+from harness.analysis.comparison.differences import Comparer, dependent_runs
 from harness.analysis.comparison.resampling import arm_runs
 from harness.analysis.frames.adaptation import trained_parameters
 from harness.analysis.frames.scores import scores_frame
@@ -162,7 +162,8 @@ def experiment_comparer(results: Results, table: Table) -> Comparer:
     """
     own = table.layout == results.get(experiment_table).layout
     runs = results.get(experiment_runs) if own else _runs(results, table.layout)
-    return Comparer(runs, table.layout, same_checkpoints(results.plan.differences))
+    paired = dependent_runs(results.experiment, results.plan.differences)
+    return Comparer(runs, table.layout, paired)
 
 
 def experiment_runs(results: Results) -> dict[str, dict[str, Runs]]:
@@ -175,7 +176,8 @@ def experiment_runs(results: Results) -> dict[str, dict[str, Runs]]:
 
 
 def _runs(results: Results, layout: SuiteColumns) -> dict[str, dict[str, Runs]]:
-    return arm_runs(results.arms, results.get(scores_frame), results.counts, layout)
+    by_seed = results.experiment.seeds.world == "per_seed"
+    return arm_runs(results.arms, results.get(scores_frame), results.counts, layout, by_seed)
 
 
 def _named(results: pd.DataFrame) -> pd.DataFrame:

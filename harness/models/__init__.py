@@ -61,6 +61,7 @@ SIZES: dict[str, Size] = {
     "half_large": _size(12, 1024),  # BART large (Lewis et al. 2020, section 2.1)
     "electra_small": _size(12, 256),  # Clark et al. 2020, table 6
     "tinybert4": _size(4, 312, 12, intermediate_size=1200),  # Jiao et al. 2020, section 4.1
+    "minilm6": _size(6, 384, 12),  # Wang et al. 2020, section 4.1, and table 2 of Wang et al. 2021
     "albert_xlarge": _size(24, 2048, 16),  # Lan et al. 2020, table 1, as the next
     "albert_xxlarge": _size(12, 4096, 64),
     "gpt2_medium": _size(24, 1024),  # Radford et al. 2019, table 2, as the two below

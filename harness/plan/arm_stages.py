@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from harness.experiment.arms import Arm
 from harness.plan.keys import without_nulls
 from harness.plan.plan import Plan, Stage
+from harness.plan.protocol import PER_SEED
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,12 @@ def _with_ancestors(plan: Plan, keys: Iterable[str]) -> set[str]:
 
 
 def arm_digest(plan: Plan, arm: Arm) -> str:
-    """A digest of what is declared for an arm, without seeds: 16 hexadecimal digits."""
+    """A digest of what is declared for an arm, without the numbers of the seeds: 16 hexadecimal
+    digits."""
     parts = (arm.pretrain, arm.evaluate, plan.experiment.sweep)
     content = [without_nulls(part.model_dump(mode="json")) for part in parts]
+    if plan.experiment.seeds.world == PER_SEED:
+        content.append(PER_SEED)
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -32,6 +32,12 @@ class PlanBuilder:
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
         self.graph = StageGraph(experiment)
+        in_worlds = experiment.seeds.world == "per_seed"
+        self.graphs = {
+            seed: self.graph.in_world(seed) if in_worlds else self.graph
+            for seed in experiment.seeds.pretrain
+        }
+        """Pretraining seed to the graph in its micro-world."""
         self.finetune_runs: list[FinetuneRun] = []
         self.probe_runs: list[ProbeRun] = []
         self.sequential_scores: list[SequentialScore] = []
@@ -44,18 +50,18 @@ class PlanBuilder:
         Raises:
             ValueError: the files of a corpus, task, probe or checkpoint are missing.
         """
-        tokenizer = self._add_pretraining(arm)
+        tokenizers = self._add_pretraining(arm)
         evaluate = arm.evaluate
         for name, task in evaluate.chosen.items():
             why = self._unsupported(arm, task) or chain_unsupported_reason(arm, task)
             if why:
                 self.unsupported[arm.name, name] = why
             else:
-                self._add_task(arm, task, tokenizer)
+                self._add_task(arm, task, tokenizers)
         if is_sequential(arm):
-            self._add_sequence(arm, tokenizer)
+            self._add_sequence(arm, tokenizers)
         for probe, seed in itertools.product(evaluate.probes, self._seeds(arm)):
-            self._add_probe(arm, probe, seed, tokenizer)
+            self._add_probe(arm, probe, seed, tokenizers)
 
     def _unsupported(self, arm: Arm, task: Task) -> str:
         """Why an arm cannot do a task with its adaptation, or with one that is searched."""
@@ -72,21 +78,21 @@ class PlanBuilder:
         seeds = self.experiment.seeds.pretrain
         return seeds[:1] if arm.has_one_run else seeds
 
-    def _add_pretraining(self, arm: Arm) -> str:
-        """Adds the pretrained models of an arm; returns the key of their tokenizer."""
+    def _add_pretraining(self, arm: Arm) -> Mapping[int, str]:
+        """Adds the pretrained models of an arm; returns the keys of their tokenizers by seed."""
         if arm.pretrain.model.checkpoint:
-            return self._add_import(arm)
-        tokenizer, tokens = self._add_data(arm.pretrain)
+            return dict.fromkeys(self.experiment.seeds.pretrain, self._add_import(arm))
+        data = {seed: self._add_data(arm.pretrain, graph) for seed, graph in self.graphs.items()}
         search, chosen = arm.pretrain_search, {}
         if search and is_searched(arm.pretrain):
             short = trial_run(arm.pretrain, search.budget_fraction)
-            before = self._before(short, arm.name, TUNING_SEED, tokenizer, tokens)
+            before = self._before(short, arm.name, TUNING_SEED, *next(iter(data.values())))
             spec, flops = self._run_spec(short, TUNING_SEED), self._flops(short)
             chosen[CHOSEN] = add_pretrain_search(self.graph, search, arm.name, spec, before, flops)
-        for seed in self.experiment.seeds.pretrain:
-            key = self._add_pretrain(arm.pretrain, arm.name, seed, tokenizer, tokens, chosen)
+        for seed, keys in data.items():
+            key = self._add_pretrain(arm.pretrain, arm.name, seed, *keys, chosen)
             self.graph.pretrain_keys[arm.name, seed] = key
-        return tokenizer
+        return {seed: tokenizer for seed, (tokenizer, _) in data.items()}
 
     def _add_import(self, arm: Arm) -> str:
         """Adds the import of a checkpoint and its tokenizer; returns the key of the tokenizer."""
@@ -102,21 +108,21 @@ class PlanBuilder:
         self.graph.pretrain_keys |= {(arm.name, seed): key for seed in self._seeds(arm)}
         return tokenizer
 
-    def _add_data(self, spec: Pretrain) -> tuple[str, str]:
+    def _add_data(self, spec: Pretrain, graph: StageGraph) -> tuple[str, str]:
         """Adds the tokenizer and the tokenized corpus; returns both keys."""
         algorithm, size = spec.tokenizer.algorithm, spec.tokenizer.vocab_size
         declared = spec.tokenizer.model_copy(update={"corpus": None})
         tokenizer_spec = {
-            **self.graph.text(text_of_tokenizer(spec.tokenizer.corpus or spec.corpus)),
-            "tokenizer": self.graph.dump(declared),
+            **graph.text(text_of_tokenizer(spec.tokenizer.corpus or spec.corpus)),
+            "tokenizer": graph.dump(declared),
         }
-        tokenizer = self.graph.stage("tokenizer", f"{algorithm} {size}", tokenizer_spec, {})
-        data = self.graph.text(spec.corpus)
+        tokenizer = graph.stage("tokenizer", f"{algorithm} {size}", tokenizer_spec, {})
+        data = graph.text(spec.corpus)
         if spec.held_out:
-            held_out = self.graph.text(spec.held_out)
+            held_out = graph.text(spec.held_out)
             data |= {"held_out": held_out["corpus"], "held_out_text": held_out["fingerprint"]}
         label = f"{spec.corpus.source} as {algorithm} {size}"
-        return tokenizer, self.graph.stage("tokenize", label, data, {"tokenizer": tokenizer})
+        return tokenizer, graph.stage("tokenize", label, data, {"tokenizer": tokenizer})
 
     def _before(
         self, run: Pretrain, label: str, seed: int, tokenizer: str, tokens: str
@@ -154,22 +160,29 @@ class PlanBuilder:
     def _flops(self, run: Pretrain) -> float:
         return expected_flops(self.graph.pretraining_cost(run), run.budget)
 
-    def _add_task(self, arm: Arm, task: Task, tokenizer: str) -> None:
-        evaluate, seeds = arm.evaluate, self.experiment.seeds
-        base = self.graph.finetune_spec(evaluate, task)
+    def _base_spec(self, arm: Arm, task: Task, seed: int) -> dict[str, Any]:
+        """The spec of the runs of an arm on a task in the world of a pretraining seed."""
+        base = self.graphs[seed].finetune_spec(arm.evaluate, task)
         has_own_length = arm.pretrain.model.checkpoint and task.kind == "similarity"
         if has_own_length and not sets_protocol(self.experiment, arm, "max_sequence_length"):
             base["own_length"] = True  # of a sentence-transformers model, known when it is read
-        if task.kind == "similarity" and getattr(evaluate.adaptation, "layer", None) is not None:
+        layer = getattr(arm.evaluate.adaptation, "layer", None)
+        if task.kind == "similarity" and layer is not None:
             base["reads_layer"] = True  # earlier versions read the last layer
+        return base
+
+    def _add_task(self, arm: Arm, task: Task, tokenizers: Mapping[int, str]) -> None:
+        evaluate, seeds = arm.evaluate, self.experiment.seeds
         cost = finetuning_flops(arm, task, evaluate.finetune)
         has_model = arm.pretrain.model.facts.kind != "baseline"
         trained = has_model and task.train and evaluate.adaptation.trains
         tune: dict[str, str] = {}
         if arm.sweep.trials and trained:
-            first = self._parents(arm, task, seeds.pretrain[0], tokenizer)
-            first |= TaskChain(self.graph, arm, first, seeds.finetune[0]).before(task)
-            tune["tune"] = add_search(self.graph, arm, task, base, first, cost)
+            seed, graph = next(iter(self.graphs.items()))
+            first = self._parents(arm, task, seed, tokenizers)
+            first |= TaskChain(graph, arm, first, seeds.finetune[0]).before(task)
+            base = self._base_spec(arm, task, seed)
+            tune["tune"] = add_search(graph, arm, task, base, first, cost)
         # Otherwise all fine-tuning seeds give the same result.
         varies = trained or (has_model and (evaluate.protocol.num_fewshot or evaluate.other_tasks))
         optional = {
@@ -177,15 +190,20 @@ class PlanBuilder:
             "diagnostics": evaluate.diagnostics if trained else (),
             "save_weights": bool(evaluate.save_weights and trained),
         }
-        base |= {name: value for name, value in optional.items() if value}
+        given = {name: value for name, value in optional.items() if value}
         # Settings are selected at the end of pretraining, so that the curve varies one thing.
         fractions = _kept_fractions(arm)
         finetune_seeds = seeds.finetune if varies else seeds.finetune[:1]
         runs = list(itertools.product(finetune_seeds, (*fractions, 1.0)))
-        specs = {run: _finetune_spec(base, *run) for run in runs}  # shared by the pretraining seeds
+        of_world: dict[int, dict[tuple[int, float], dict[str, Any]]] = {}
         for pretrain_seed, (seed, fraction) in itertools.product(self._seeds(arm), runs):
-            parents = self._parents(arm, task, pretrain_seed, tokenizer)
-            parents |= TaskChain(self.graph, arm, parents, seed, fraction).before(task)
+            graph = self.graphs[pretrain_seed]
+            if graph.world not in of_world:  # pretraining seeds of a world share the specs
+                base = self._base_spec(arm, task, pretrain_seed) | given
+                of_world[graph.world] = {run: _finetune_spec(base, *run) for run in runs}
+            specs = of_world[graph.world]
+            parents = self._parents(arm, task, pretrain_seed, tokenizers)
+            parents |= TaskChain(graph, arm, parents, seed, fraction).before(task)
             label = f"{arm.name}, {task.name}, seed {pretrain_seed}, fine-tuning seed {seed}"
             if fraction < 1:
                 label = f"{label}, after {fraction:.3g}"
@@ -194,24 +212,26 @@ class PlanBuilder:
             run = FinetuneRun(arm.name, task.name, pretrain_seed, seed, key, fraction)
             self.finetune_runs.append(run)
 
-    def _add_sequence(self, arm: Arm, tokenizer: str) -> None:
+    def _add_sequence(self, arm: Arm, tokenizers: Mapping[int, str]) -> None:
         finetune_seeds = self.experiment.seeds.finetune
         last = list(arm.evaluate.chosen.values())[-1]
         for pretrain_seed, seed in itertools.product(self._seeds(arm), finetune_seeds):
-            parents = self._parents(arm, last, pretrain_seed, tokenizer)
-            chain = TaskChain(self.graph, arm, parents, seed)
+            parents = self._parents(arm, last, pretrain_seed, tokenizers)
+            chain = TaskChain(self.graphs[pretrain_seed], arm, parents, seed)
             self.sequential_scores += chain.sequential_scores(pretrain_seed)
             self.retained_losses += chain.retained_losses(pretrain_seed)
 
-    def _parents(self, arm: Arm, task: Task, seed: int, tokenizer: str) -> dict[str, str]:
-        pretrain = adapted_model(self.graph, arm, task, seed, tokenizer)
-        return {"pretrain": pretrain, "tokenizer": tokenizer}
+    def _parents(
+        self, arm: Arm, task: Task, seed: int, tokenizers: Mapping[int, str]
+    ) -> dict[str, str]:
+        pretrain = adapted_model(self.graphs[seed], arm, task, seed, tokenizers[seed])
+        return {"pretrain": pretrain, "tokenizer": tokenizers[seed]}
 
-    def _add_probe(self, arm: Arm, probe: str, seed: int, tokenizer: str) -> None:
-        spec = {"probe": probe, "fingerprint": self.graph.probe_fingerprint(probe)}
+    def _add_probe(self, arm: Arm, probe: str, seed: int, tokenizers: Mapping[int, str]) -> None:
+        spec = self.graphs[seed].probe_content(probe)
         # With probes, continued pretraining is the same for all tasks.
         any_task = next(iter(arm.evaluate.chosen.values()))
-        parents = self._parents(arm, any_task, seed, tokenizer)
+        parents = self._parents(arm, any_task, seed, tokenizers)
         flops, label = probe_flops(arm, probe), f"{arm.name}, {probe}, seed {seed}"
         fractions = () if arm.evaluate.continued_pretraining else _kept_fractions(arm)
         for fraction in (*fractions, 1.0):

@@ -15,6 +15,7 @@ from harness.plan.costs import continued_cost, expected_flops, held_out_flops
 from harness.plan.graph import StageGraph
 from harness.plan.plan import ContinuedRun
 from harness.pretraining.budget import Budget
+from harness.pretraining.objectives.outputs import WithGenerator
 from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.schedule import Schedule
@@ -100,9 +101,10 @@ def add_held_out_loss(
         tokens: key of the stage that tokenizes the text.
 
     Returns:
-        Key of the stage; null for replaced-token detection, whose discriminator predicts no tokens.
+        Key of the stage; null for outputs with a generator, which is not saved: a discriminator
+        predicts no tokens, and corrects those of its own generator alone.
     """
-    if run.objectives[-1].output.kind == "replaced_token":
+    if isinstance(run.objectives[-1].output, WithGenerator):
         return None
     content = graph.run_content(held_out_settings(_without_checkpoint_name(run)))
     tokenizer = graph.stages[tokens].parents["tokenizer"]

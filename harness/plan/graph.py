@@ -1,6 +1,7 @@
 """The graph of stages to which the builder adds."""
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from functools import cache
 from typing import Any
 
@@ -15,6 +16,7 @@ from harness.plan.keys import KeyTexts, run_content, stage_key
 from harness.plan.plan import ContinuedRun, Stage
 from harness.plan.plugin_use import used_members
 from harness.plan.stage_kinds import STAGE_KINDS
+from harness.plan.worlds import corpus_in, task_in
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.tasks import load_examples
 from harness.tasks.evaluation_texts import evaluation_fingerprints
@@ -42,12 +44,22 @@ class StageGraph:
         self.adaptation_content = cache(lambda adaptation: adaptation.content)
         self.run_content = cache(run_content)
         self.pretraining_cost = cache(pretraining_cost)
+        self.world = 0
+        """Seed of the micro-world of texts, tasks and probes (`in_world`)."""
         tasks = experiment.evaluate.known_tasks
-        self.task_fields = cache(lambda task: tasks[task].content)
+        self.task_fields = cache(lambda task, world: task_in(world, tasks[task]).content)
         self.corpus_fingerprint = cache(load_corpus.fingerprint)
         self.evaluation_fingerprints = cache(evaluation_fingerprints)
-        self.task_fingerprint = cache(lambda task: load_examples.fingerprint(tasks[task]))
-        self.probe_fingerprint = cache(lambda probe: items.fingerprint(PROBES[probe]))
+        self.task_fingerprint = cache(
+            lambda task, world: load_examples.fingerprint(task_in(world, tasks[task]))
+        )
+        self.probe_fingerprint = cache(lambda probe, world: items.fingerprint(PROBES[probe], world))
+
+    def in_world(self, world: int) -> "StageGraph":
+        """The same graph, to which stages about another micro-world are added."""
+        other = copy(self)
+        other.world = world
+        return other
 
     def stage(
         self,
@@ -85,6 +97,7 @@ class StageGraph:
 
     def text(self, corpus: Corpus) -> dict[str, Any]:
         """The part of a spec that identifies a text, and the texts that are removed from it."""
+        corpus = corpus_in(self.world, corpus) if self.world else corpus
         found = {"corpus": self.dump(corpus), "fingerprint": self.corpus_fingerprint(corpus)}
         if suites := decontaminated(corpus):
             found["evaluation"] = {one: self.evaluation_fingerprints(one) for one in suites}
@@ -94,9 +107,14 @@ class StageGraph:
         """The part of a spec that identifies the examples of a task."""
         return {
             "task": task.name,
-            "content": self.task_fields(task.name),
-            "fingerprint": self.task_fingerprint(task.name),
+            "content": self.task_fields(task.name, self.world),
+            "fingerprint": self.task_fingerprint(task.name, self.world),
         }
+
+    def probe_content(self, probe: str) -> dict[str, Any]:
+        """The part of a spec that identifies the items of a probe."""
+        world = {"world": self.world} if self.world else {}
+        return {"probe": probe, "fingerprint": self.probe_fingerprint(probe, self.world), **world}
 
     def finetune_spec(self, evaluate: Evaluate, task: Task) -> dict[str, Any]:
         """The spec of a fine-tuning run on `task`, without its seed."""

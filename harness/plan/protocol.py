@@ -21,6 +21,7 @@ from harness.plan.differences import flat_fields, is_declared
 from harness.plan.keys import without_nulls
 from harness.plan.plan import Plan
 
+PER_SEED = "per_seed"
 OWN_LENGTH = "own_max_sequence_length"
 """Name of a sentence-transformers model's own length in a protocol."""
 
@@ -38,6 +39,8 @@ def protocol_of(plan: Plan) -> dict[str, object]:
         protocol["max_sequence_length"] = f"{length}, or a sentence-transformers model's own"
     protocol["finetune"] = evaluate.finetune.model_dump() | _searched(plan)
     protocol["sweep"] = searches[0].label if searches else plan.experiment.sweep.label
+    if plan.experiment.seeds.world == PER_SEED:
+        protocol["world"] = "one for each pretraining seed"
     return protocol | evaluate.other_tasks | _exceptions(plan)
 
 
@@ -128,7 +131,10 @@ def _adaptation(evaluate: Evaluate, sweep: Sweep) -> str:
 
 
 def protocol_text(
-    evaluate: Mapping[str, Any], sweep: Mapping[str, Any], own_length: int | None = None
+    evaluate: Mapping[str, Any],
+    sweep: Mapping[str, Any],
+    own_length: int | None = None,
+    world: str | None = None,
 ) -> str:
     """The protocol of an arm as JSON with sorted names and no nulls.
 
@@ -137,13 +143,15 @@ def protocol_text(
         sweep: the experiment's `Sweep`, as plain data.
         own_length: most tokens of a text on similarity tasks, where they are those of a
             sentence-transformers model (`Results.own_lengths`).
+        world: of the experiment's `Seeds`.
     """
     parts = {name: evaluate.get(name) for name in ("adaptation", "protocol", "finetune")}
     if own_length:
         parts["protocol"] = {**(parts["protocol"] or {}), OWN_LENGTH: own_length}
     of_tasks = {name: value for name, value in sweep.items() if name != "pretrain"}
     searched = of_tasks if sweep.get("trials") else None
-    return json.dumps(without_nulls({**parts, "sweep": searched}), sort_keys=True)
+    by_seed = world if world == PER_SEED else None
+    return json.dumps(without_nulls({**parts, "sweep": searched, "world": by_seed}), sort_keys=True)
 
 
 def recorded_protocols(spec: Mapping[str, Any]) -> dict[str, str]:
@@ -152,9 +160,10 @@ def recorded_protocols(spec: Mapping[str, Any]) -> dict[str, str]:
     Args:
         spec: `harness.store.recorded.RecordedExperiment.spec`.
     """
-    sweep, lengths = spec["experiment"].get("sweep") or {}, spec.get("own_lengths") or {}
+    experiment, lengths = spec["experiment"], spec.get("own_lengths") or {}
+    sweep, world = experiment.get("sweep") or {}, (experiment.get("seeds") or {}).get("world")
     return {
-        name: protocol_text(arm.get("evaluate", {}), sweep, lengths.get(name))
+        name: protocol_text(arm.get("evaluate", {}), sweep, lengths.get(name), world)
         for name, arm in spec["arms"].items()
     }
 

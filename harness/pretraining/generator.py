@@ -1,14 +1,14 @@
-"""Size and architecture of the generator of replaced-token detection."""
+"""Size and architecture of the generator of replaced-token detection and corrective LM."""
 
 from harness.models import Architecture, Size
 from harness.models.counts.shapes import embedding_width
-from harness.pretraining.objectives.outputs import ReplacedToken
+from harness.pretraining.objectives.outputs import WithGenerator
 
 FACTORISED = ("electra", "albert")
 """Families that project between embeddings and hidden states."""
 
 
-def generator_size(size: Size, output: ReplacedToken) -> Size:
+def generator_size(size: Size, output: WithGenerator) -> Size:
     """The size of the generator: whole heads as wide as the discriminator's.
 
     A share of 1/4, 1/3 and 1/4 gives the published generators of ELECTRA small, base and large.
@@ -24,7 +24,7 @@ def generator_size(size: Size, output: ReplacedToken) -> Size:
 
 
 def generator_architecture(
-    architecture: Architecture, size: Size, output: ReplacedToken
+    architecture: Architecture, size: Size, output: WithGenerator
 ) -> Architecture:
     """The generator's architecture: token embeddings as wide as the discriminator's if shared,
     and as the generator's states otherwise (google-research/electra, run_pretraining.py).

@@ -7,11 +7,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from harness.models import Architecture
 from harness.models.counts.shapes import embedding_width
 from harness.models.flops import Lengths, forward_flops, replaced_head
 from harness.pretraining.generator import generator_architecture, generator_size
 from harness.pretraining.objectives.objective import Distillation, Objective
-from harness.pretraining.objectives.outputs import ReplacedToken
+from harness.pretraining.objectives.outputs import Contrast, CorrectedToken, ReplacedToken
+from harness.pretraining.objectives.sample_rows import SPECIALS
 from harness.pretraining.settings import PretrainSettings
 
 TRAINING = 3
@@ -36,6 +38,8 @@ def objective_flops(objective: Objective, run: PretrainSettings, lengths: Length
     further = TRAINING * _further_heads(objective, run, lengths)
     if isinstance(objective.output, ReplacedToken):
         return TRAINING * _replaced(objective.output, run, lengths, forward) + further
+    if isinstance(objective.output, CorrectedToken):
+        return _corrected(objective.output, run, lengths, forward) + further
     if run.teacher and objective.distillation:
         return further + _distilled(objective.distillation, run, run.teacher, lengths, forward)
     return further + TRAINING * forward(run.model, run.size, lengths=lengths)
@@ -49,6 +53,35 @@ def _replaced(
     generating = forward(generator, generator_size(run.size, output), lengths=lengths)
     detecting = forward(run.model, run.size, lengths=Lengths(lengths.source))
     return generating + detecting + 2.0 * lengths.source * replaced_head(run.size)
+
+
+def _corrected(
+    output: CorrectedToken, run: PretrainSettings, lengths: Lengths, forward: Callable[..., float]
+) -> float:
+    """Generator and main network at the masked tokens, the copy head at all, and the contrast (Meng
+    et al. 2021, section 3.2). With dropout, the generator is read once more, to be sampled."""
+    generator = generator_architecture(run.model, run.size, output)
+    generating = forward(generator, generator_size(run.size, output), lengths=lengths)
+    trained = generating + forward(run.model, run.size, lengths=lengths)
+    trained += 2.0 * lengths.source * run.size.hidden_size
+    if output.contrast:
+        trained += _contrasted(output.contrast, run, lengths, forward)
+    return TRAINING * trained + (generating if has_dropout(run.model) else 0.0)
+
+
+def has_dropout(model: Architecture) -> bool:
+    """Whether training differs from evaluation."""
+    return model.dropout > 0 or model.attention_dropout > 0
+
+
+def _contrasted(
+    contrast: Contrast, run: PretrainSettings, lengths: Lengths, forward: Callable[..., float]
+) -> float:
+    """The crop, a dense layer for both views, and their cosines with those of the whole batch."""
+    crop = Lengths(max(1, int(contrast.crop * (lengths.source - SPECIALS))) + SPECIALS)
+    hidden, views = run.size.hidden_size, 2 * run.batch_size
+    heads = 2.0 * 2 * hidden * (hidden + views)
+    return forward(run.model, run.size, lengths=crop) + heads
 
 
 def _distilled(
@@ -66,7 +99,12 @@ def _distilled(
     if settings.hidden_weight:  # states projected to the teacher's (Jiao et al. 2020, eq. 8 and 9)
         states = 2.0 * (student.size.num_layers + 1) * lengths.source
         trained += states * student.size.hidden_size * teacher.size.hidden_size
-    return TRAINING * trained + forward(teacher.model, teacher.size, lengths=of_teacher)
+    taught = forward(teacher.model, teacher.size, lengths=of_teacher)
+    if settings.relations:  # among queries, keys and values of a layer (Wang et al. 2021, 3.1)
+        products = 3 * 2.0 * lengths.source**2
+        trained += products * student.size.attention_size
+        taught += products * teacher.size.attention_size
+    return TRAINING * trained + taught
 
 
 def _further_heads(objective: Objective, run: PretrainSettings, lengths: Lengths) -> float:

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping
 
 from harness.analysis.results import Results
-from harness.experiment.expectation import QUANTITIES, Expectation
+from harness.experiment.expectation import Expectation
 from harness.report.difference_tables import amount
-from harness.report.verdict import POINTS
 from harness.store.declared import Declared, read_declared
 
 
@@ -18,8 +17,7 @@ def predicted_line(results: Results, one: Expectation) -> str:
     """What was predicted, and when; empty without a prediction."""
     if one.predicted is None:
         return ""
-    unit = QUANTITIES[one.outcome].unit if one.outcome in QUANTITIES else POINTS
-    line = f"predicted {amount(one.predicted, unit)} {unit}"
+    line = f"predicted {amount(one.predicted, one.unit)} {one.unit}"
     known = results.get(declared_expectations).get(one.declared_as)
     if not known or known.finished is None:
         return line

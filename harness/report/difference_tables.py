@@ -6,10 +6,10 @@ from harness.analysis.comparison.differences import AVERAGE, enough_seeds
 from harness.analysis.comparison.resampling import REPLICATES
 from harness.analysis.statistics.bootstrap import Difference
 from harness.core.csv_text import csv_text
-from harness.experiment.expectation import QUANTITIES
+from harness.experiment.expectation import POINTS
 from harness.leaderboard.cells import MISSING
 from harness.leaderboard.text_tables import TextTable
-from harness.report.verdict import POINTS, Claim, Pair
+from harness.report.verdict import Claim, Pair
 
 FEW_ROWS = 15
 """Up to this number, all differences are shown; above it, those of the averages."""
@@ -157,7 +157,7 @@ def claimed_interval(claim: Claim) -> str:
     if not found or claim.is_counted:
         return ""
     shown = interval(found)
-    if claim.outcome in QUANTITIES:
+    if claim.expectation.quantities:
         shown = f"{amount(found.low, claim.unit)} to {amount(found.high, claim.unit)}"
         shown = shown if enough_seeds(found) else "unknown"
     p_value = f"p {p_cell(found.p_value)}"

@@ -11,8 +11,8 @@ from harness.analysis.comparison.differences import (
     LEVEL,
     Comparer,
     Outcome,
+    dependent_runs,
     enough_seeds,
-    same_checkpoints,
 )
 from harness.analysis.comparison.probes import probe_runs
 from harness.analysis.comparison.seed_scores import compared_by_seeds
@@ -24,9 +24,9 @@ from harness.analysis.statistics.multiple_testing import holm
 from harness.experiment.expectation import (
     GAP,
     LOSSES,
-    QUANTITIES,
     Comparison,
     Expectation,
+    Level,
     Trend,
 )
 from harness.report.declared import predicted_line
@@ -43,12 +43,8 @@ def claims(results: Results, compared: Comparer) -> list[Claim]:
         compared: compares arms in the columns and the average (`harness.leaderboard.build`).
     """
     known = [one for one in results.experiment.expectations if set(one.arms) <= set(results.arms)]
-    number = sum(not _is_counted(one) for one in known)
+    number = sum(not one.is_counted for one in known)
     return list(_adjusted([_claim(results, compared, one, max(1, number)) for one in known]))
-
-
-def _is_counted(one: Expectation) -> bool:
-    return one.outcome in QUANTITIES and QUANTITIES[one.outcome].is_counted
 
 
 def _claim(results: Results, compared: Comparer, one: Expectation, number: int) -> Claim:
@@ -59,16 +55,23 @@ def _claim(results: Results, compared: Comparer, one: Expectation, number: int) 
         one,
         _difference(results, outcome, one),
         [arm for arm in one.arms if arm in checkpoints],
-        void=void_reasons(results, outcome, one, _learned(compared, one)) if outcome else (),
+        void=_void(results, compared, outcome, one),
         reversed_steps=_reversed_steps(results, outcome, one) if isinstance(one, Trend) else (),
         predicted=predicted_line(results, one),
         level=(1 - LEVEL) / number,
     )
 
 
-def _learned(compared: Comparer, one: Expectation) -> Outcome | None:
-    """Of a gap, its first column, which arms must have learned for the gap to be judged."""
-    return compared.outcomes[one.outcome.split(GAP)[0]] if GAP in one.outcome else None
+def _void(
+    results: Results, compared: Comparer, outcome: Outcome | None, one: Expectation
+) -> Sequence[str]:
+    """Why a comparison of scores says nothing. A level may be that of chance or of the highest
+    score. Of a gap, arms must have learned its first part."""
+    if outcome is None or isinstance(one, Level):
+        return ()
+    first, *others = one.outcome.split(GAP)
+    learned = _of_scores(results, compared, first) if others else None
+    return void_reasons(results, outcome, one, learned)
 
 
 def _reversed_steps(results: Results, outcome: Outcome | None, one: Trend) -> list[str]:
@@ -83,12 +86,12 @@ def _reversed_steps(results: Results, outcome: Outcome | None, one: Trend) -> li
 
 
 def _is_decided(one: Expectation, gap: Difference) -> bool:
-    return _is_counted(one) or enough_seeds(gap)
+    return one.is_counted or enough_seeds(gap)
 
 
 def _lies_beyond(one: Expectation, gap: Difference) -> bool:
     """Whether the interval lies on the side of the better arm."""
-    return gap.high < 0 if one.outcome in QUANTITIES else gap.low > 0
+    return gap.high < 0 if one.expected_side == "below" else gap.low > 0
 
 
 def named_pairs(results: Results) -> list[tuple[str, str]]:
@@ -119,38 +122,59 @@ def _is_tested(one: Claim) -> bool:
 
 def _outcome(results: Results, compared: Comparer, one: Expectation) -> Outcome | None:
     """What an expectation is about; null if it is a quantity."""
-    if one.outcome in QUANTITIES:
-        return None
-    if one.outcome in compared.outcomes:
-        return compared.outcomes[one.outcome]
-    if GAP in one.outcome:
-        return compared.gap(*one.outcome.split(GAP))
-    column = probe_columns(results.experiment.evaluate.probes)[one.outcome]
-    paired = same_checkpoints(results.plan.differences)
-    return Outcome(results.get(_probe_runs), [(column,)], paired)
+    return None if one.quantities else _of_scores(results, compared, one.outcome)
+
+
+def _of_scores(results: Results, compared: Comparer, name: str) -> Outcome:
+    """The average, a column, a probe, or a gap between two columns or two probes."""
+    if name in compared.outcomes:
+        return compared.outcomes[name]
+    first, *others = name.split(GAP)
+    if others and first in compared.outcomes:
+        return compared.gap(first, others[0])
+    columns = probe_columns(results.experiment.evaluate.probes)
+    paired = dependent_runs(results.experiment, results.plan.differences)
+    minus = [(columns[other],) for other in others]
+    return Outcome(results.get(_probe_runs), [(columns[first],)], paired, minus)
 
 
 def _difference(results: Results, outcome: Outcome | None, one: Expectation) -> Difference | None:
-    """The weighted sum over arms that an expectation is about; null if an arm has no value."""
+    """The weighted sum over arms that an expectation is about, minus the level of a `Level`; null
+    if an arm has no value."""
     margin = getattr(one, "margin", None)
     if outcome is None:
         return _of_quantity(results, one, margin)
+    if isinstance(one, Level):
+        return outcome.above(one.arm, one.level)
     return outcome.contrast(one.weights, margin)
 
 
 def _of_quantity(results: Results, one: Expectation, margin: float | None) -> Difference | None:
     """Null if an arm has no value, or the losses of the arms cannot be compared."""
-    values = quantity_values(results, one.outcome)
-    if one.outcome in LOSSES:
-        groups = comparable(results, by_byte=one.outcome == "bits_per_byte")
-        group = next((group for group in groups if set(one.arms) <= set(group)), ())
-        values = {arm: own for arm, own in values.items() if arm in group}
+    values = _values(results, one)
     if not set(one.arms) <= values.keys():
         return None
-    if _is_counted(one):
+    if one.is_counted:
         return _exact(sum(weight * float(values[arm][0]) for arm, weight in one.weights.items()))
     weights = _of_runs(one.weights, values)
-    return compared_by_seeds(values, LEVEL)(weights, margin) if len(weights) > 1 else None
+    if isinstance(one, Level) or len(weights) > 1:
+        return compared_by_seeds(values, LEVEL)(weights, margin)
+    return None
+
+
+def _values(results: Results, one: Expectation) -> Mapping[str, np.ndarray]:
+    """Arm to its values of a quantity, or of one minus another, above the level of a `Level`."""
+    first, *others = (quantity_values(results, name) for name in one.outcome.split(GAP))
+    zero = one.level if isinstance(one, Level) else 0.0
+    values = {arm: own - zero for arm, own in first.items()}
+    for other in others:
+        shared = [arm for arm, own in values.items() if len(own) == len(other.get(arm, ()))]
+        values = {arm: values[arm] - other[arm] for arm in shared}
+    if one.outcome not in LOSSES:
+        return values
+    groups = comparable(results, by_byte=one.outcome == "bits_per_byte")
+    group = next((group for group in groups if set(one.arms) <= set(group)), ())
+    return {arm: own for arm, own in values.items() if arm in group}
 
 
 def _exact(difference: float) -> Difference:

@@ -7,11 +7,9 @@ from typing import Literal
 from harness.analysis.comparison.differences import AVERAGE, LEVEL, Differences, enough_seeds
 from harness.analysis.statistics.bootstrap import Difference
 from harness.analysis.statistics.variance import MAX_SEEDS, Components, seeds_needed
-from harness.experiment.expectation import LOSSES, QUANTITIES, Equality, Expectation, Trend
+from harness.experiment.expectation import LOSSES, Equality, Expectation, Level, Trend
 from harness.report.two_groups import reason, unseen
 
-POINTS = "points"
-"""Unit of differences of scores x 100."""
 Word = Literal["confirmed", "refuted", "inconclusive", "void"]
 
 
@@ -45,7 +43,8 @@ class Claim:
 
     expectation: Expectation
     found: Difference | None
-    """The weighted sum over arms in the outcome; null if an arm has no value."""
+    """The weighted sum over arms in the outcome, minus the level of a `Level`; null if an arm has
+    no value."""
     single_runs: Sequence[str] = ()
     """Those of the arms that are checkpoints of one pretraining run."""
     adjusted: float | None = None
@@ -61,7 +60,7 @@ class Claim:
 
     @property
     def outcome(self) -> str:
-        """The average, a column, a probe, or one of QUANTITIES."""
+        """As for an expectation."""
         return self.expectation.outcome
 
     @property
@@ -72,12 +71,12 @@ class Claim:
     @property
     def unit(self) -> str:
         """The unit of the difference."""
-        return QUANTITIES[self.outcome].unit if self.outcome in QUANTITIES else POINTS
+        return self.expectation.unit
 
     @property
     def is_counted(self) -> bool:
         """Whether the difference is exact, without an interval."""
-        return self.outcome in QUANTITIES and QUANTITIES[self.outcome].is_counted
+        return self.expectation.is_counted
 
 
 @dataclass(frozen=True)
@@ -120,20 +119,20 @@ def _decided(claim: Claim, found: Difference, significant: bool) -> tuple[Word, 
     """The word and its reason, if there are enough seeds."""
     if isinstance(claim.expectation, Equality):
         return _within(claim.expectation.margin, claim.unit, found, significant)
+    zero = "the level" if isinstance(claim.expectation, Level) else "zero"
     if found.low <= 0 <= found.high:
-        return "inconclusive", f"the interval includes zero{_needed(claim, found)}"
+        return "inconclusive", f"the interval includes {zero}{_needed(claim, found)}"
     if claim.adjusted is not None and not significant:
-        holms = "the interval excludes zero, but p is not below 0.05 after Holm's correction"
+        holms = f"the interval excludes {zero}, but p is not below 0.05 after Holm's correction"
         return "inconclusive", f"{holms}{_needed(claim, found)}"
     side = "above" if found.low > 0 else "below"
-    expected = "below" if claim.outcome in QUANTITIES else "above"
     what = "the interval of the linear trend" if claim.is_trend else "the interval"
-    if side != expected:
-        return "refuted", f"{what} lies {side} zero"
+    if side != claim.expectation.expected_side:
+        return "refuted", f"{what} lies {side} {zero}"
     if claim.reversed_steps:
         steps = " and ".join(claim.reversed_steps)
-        return "inconclusive", f"{what} lies {side} zero, but {steps} significantly"
-    return "confirmed", f"{what} lies {side} zero"
+        return "inconclusive", f"{what} lies {side} {zero}, but {steps} significantly"
+    return "confirmed", f"{what} lies {side} {zero}"
 
 
 def _counted(claim: Claim, found: Difference) -> tuple[Word, str]:
@@ -141,7 +140,8 @@ def _counted(claim: Claim, found: Difference) -> tuple[Word, str]:
     if isinstance(claim.expectation, Equality):
         holds = abs(found.estimate) < claim.expectation.margin
     else:
-        holds = found.estimate < 0 and not claim.reversed_steps
+        above = claim.expectation.expected_side == "above"
+        holds = (found.estimate > 0 if above else found.estimate < 0) and not claim.reversed_steps
     return "confirmed" if holds else "refuted", "the same in every run, so without an interval"
 
 
@@ -172,10 +172,8 @@ def _within(margin: float, unit: str, found: Difference, significant: bool) -> t
 
 def _lacking(claim: Claim) -> str:
     """The value that an arm does not have."""
-    if claim.outcome in LOSSES:
-        return f"comparable {QUANTITIES[claim.outcome].label}"
-    if claim.outcome in QUANTITIES:
-        return f"a value of {QUANTITIES[claim.outcome].label} yet"
+    if named := " and of ".join(one.label for one in claim.expectation.quantities):
+        return f"comparable {named}" if claim.outcome in LOSSES else f"a value of {named} yet"
     return "an average yet" if claim.outcome == AVERAGE else f"a score on {claim.outcome} yet"
 
 

@@ -104,7 +104,8 @@ def fingerprint(task: Task) -> str:
     if isinstance(data, MicroworldData):
         from harness.data import microworld
 
-        return f"microworld:{microworld.version(data.generator)}/{data.generator}"
+        world = f"@{data.world}" if data.world else ""
+        return f"microworld:{microworld.version(data.generator)}/{data.generator}{world}"
     if isinstance(data, FileData):
         return digest([file_of(task, name) for name in sorted(data.files)])
     if isinstance(data, PluginData):
@@ -140,7 +141,7 @@ def _columns(task: Task, split: Split) -> Columns:
         return hub.load_file(data.source, file_of(task, name))[:]
     if isinstance(data, PluginData):
         return loaders.load(data.name, name)
-    return examples.examples(data.generator, name)
+    return examples.examples(data.generator, name, data.world or 0)
 
 
 def file_of(task: Task, split: str) -> Path:

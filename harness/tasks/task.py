@@ -37,6 +37,8 @@ class MicroworldData(ConfigModel):
     source: Literal["microworld"] = "microworld"
     generator: str
     """Name in `harness.data.microworld.examples.GENERATORS`."""
+    world: int | None = Field(default=None, ge=0)
+    """Seed of the words and facts; null is 0, the world of the shipped tasks."""
 
 
 class FileData(ConfigModel):

@@ -18,7 +18,8 @@ def sample_texts(task: Task, number: int) -> list[tuple[str, ...]]:
     if task.train is None:
         return []
     if isinstance(task.data, MicroworldData):
-        columns: Columns = examples.sample(task.data.generator, task.train, number)
+        world = task.data.world or 0
+        columns: Columns = examples.sample(task.data.generator, task.train, number, world)
     elif isinstance(task.data, FileData):
         columns = _first_rows(task, task.data, number)
     elif isinstance(task.data, PluginData):

@@ -13,7 +13,7 @@ from harness.data.corpora import CORPORA
 from harness.data.corpora.sources import HubCorpus, JsonLinesCorpus, MixedCorpus
 from harness.experiment.arms import Arm, combinations, resolve_arm
 from harness.experiment.evaluation import Evaluate
-from harness.experiment.expectation import Comparison, Equality, Interaction, Trend
+from harness.experiment.expectation import Comparison, Equality, Interaction, Level, Trend
 from harness.experiment.experiment import Experiment, Seeds
 from harness.experiment.recipe_defaults import expand_names, resolve_pretrain
 from harness.finetuning.search.sweep import SPACES, Sweep
@@ -184,7 +184,8 @@ def test_expectations_may_predict_the_difference() -> None:
 def test_expectations() -> None:
     assert experiment(expect="a > b").expect == (Comparison(better="a", worse="b"),)
     assert len(experiment(expect=["a > b", {"better": "c", "worse": "d"}]).expect) == 2
-    for wrong in ("a", "a > ", "a > > c", "a < b", "a = b", "a = b within -1", "> a - b"):
+    sides = ("a", "a > ", "a > > c", "a < b", "a = b", "a = b within -1", "> a - b")
+    for wrong in (*sides, "a above", "a above x"):
         with pytest.raises(ValidationError, match="an expectation must have the form 'arm > arm'"):
             experiment(expect=wrong)
 
@@ -194,6 +195,8 @@ FORMS = {
     "a = b within 1.5": Equality(first="a", second="b", margin=1.5),
     "a - b > c - d": Interaction(better=("a", "b"), worse=("c", "d")),
     "a > b > c": Trend(ordered=("a", "b", "c")),
+    "a/mlm above 50": Level(arm="a/mlm", side="above", level=50),
+    "a below -0.5": Level(arm="a", side="below", level=-0.5),
     "size=2 > size=1 > size=0": Trend(ordered=("size=2", "size=1", "size=0")),
 }
 

@@ -12,6 +12,7 @@ from harness.pretraining.budget import Budget, Phase, num_steps
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.objective import Distillation, Mixture, Objective
 from harness.pretraining.objectives.outputs import ReplacedToken
+from harness.pretraining.recipes import RECIPES
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.steps import (
     planned_steps,
@@ -118,6 +119,18 @@ def test_a_teacher_costs_its_forward_pass() -> None:
     )
     extra = training_flops_per_sequence(taught, 128) - training_flops_per_sequence(alone, 128)
     assert extra == pytest.approx(training_flops_per_sequence(teacher, 128) / 3)
+
+
+def test_relations_cost_their_products() -> None:
+    """Of queries, keys and values of one layer (Wang et al. 2021, section 3.1)."""
+    spec = RECIPES["minilm"]
+    assert spec.teacher is not None
+    vocab = spec.tokenizer.vocab_size
+    student, teacher = (
+        forward_flops(one.model, one.size, vocab, Lengths(128)) + 3 * 2 * 128**2 * width
+        for one, width in ((spec, 384), (spec.teacher, 768))
+    )
+    assert training_flops_per_sequence(spec, 128) == pytest.approx(3 * student + teacher)
 
 
 def test_matching_states_alone_needs_no_token_head() -> None:

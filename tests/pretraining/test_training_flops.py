@@ -13,7 +13,9 @@ from harness.models import MODELS, Size
 from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.learners.factory import make_learner
 from harness.pretraining.objectives import OBJECTIVES
+from harness.pretraining.objectives.crops import crops
 from harness.pretraining.objectives.objective import Objective
+from harness.pretraining.objectives.outputs import Contrast, CorrectedToken
 from harness.pretraining.objectives.targets import assemble
 from harness.pretraining.objectives.transforms import apply_transform
 from harness.pretraining.recipes.pretrain import Pretrain
@@ -30,6 +32,8 @@ CASES = [
     ("clm", "llama"),
     ("rtd", "electra"),
     ("rtd", "electra_small"),
+    ("corrective_lm", "bert"),
+    ("corrective_lm", "electra_small"),
     ("deshuffling", "t5"),
     ("deshuffling", "t5_shared"),
     ("denoising_mask", "bart"),
@@ -56,6 +60,7 @@ def counted(spec: Pretrain) -> int:
     rows, objective = equal_rows(ROWS, TOKENS - 2), spec.objectives[0]
     noise = apply_transform(objective.transform, rows, np.random.default_rng(0), WORDS)
     batch = assemble(rows, noise, objective, None, WORDS, 0)
+    batch |= crops(rows, objective, np.random.default_rng(0), WORDS)
     learner = make_learner(spec, WORDS, 0, {})
     for module in learner.modules():
         config: Any = getattr(module, "config", None)
@@ -74,6 +79,16 @@ def counted(spec: Pretrain) -> int:
 @pytest.mark.parametrize(("objective", "model"), CASES)
 def test_an_update_costs_what_is_counted(objective: str, model: str) -> None:
     spec = make_spec(objective, model)
+    assert counted(spec) == pytest.approx(training_flops_per_step(spec), rel=1e-9)
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.1])
+def test_a_contrast_costs_its_crop_and_its_cosines(dropout: float) -> None:
+    """Of 31 tokens, 30: with the first and the last, they take no padding."""
+    spec = make_spec("corrective_lm", "bert")
+    objective = Objective(output=CorrectedToken(contrast=Contrast(crop=0.97)))
+    model = spec.model.model_copy(update={"dropout": dropout, "attention_dropout": dropout})
+    spec = spec.model_copy(update={"objective": objective, "model": model})
     assert counted(spec) == pytest.approx(training_flops_per_step(spec), rel=1e-9)
 
 

@@ -162,6 +162,11 @@ FORMS = {
     "b = same within 10": "confirmed",
     "a = d within 10": "refuted",
     "b = same within 0.001": "inconclusive",
+    "a above 80": "confirmed",
+    "a below 80": "refuted",
+    "d above 80": "refuted",
+    "d below 80": "confirmed",
+    "b above 85": "inconclusive",
 }
 
 
@@ -277,3 +282,61 @@ def test_a_gap_is_judged_where_its_first_column_is_at_the_ceiling(fabricate):
     worse = fabricate({"a": 0.95, "b": 1.0})
     (one,) = verdicts_of(expecting(worse, ("a", "b", "sst2 - mrpc")))
     assert one.word == "inconclusive"
+
+
+def test_a_level_is_compared_with_the_scores_of_an_arm(planted, tmp_path):
+    data = expecting(planted, ("b", "a", "sst2"), {"sst2": "a above 80"})
+    level = verdicts_of(data)[1]
+    scores = 100 * planted.scores.query("arm == 'a' and task == 'sst2'")["value"]
+    assert level.claim.found.estimate == pytest.approx(scores.mean() - 80)
+    test = scipy.stats.ttest_1samp(scores, 80).confidence_interval()
+    assert level.claim.found.low <= test.low  # examples vary, too
+    assert level.reason.startswith("the interval lies above the level")
+    write_report(data, tmp_path)
+    assert "- a above 80 on sst2: **confirmed**, +" in (tmp_path / "README.md").read_text()
+
+
+def test_levels_of_losses_are_judged_by_students_interval(with_losses):
+    expect = [{"loss": "high above 2.5"}, {"loss": "low above 2.5"}, {"loss": "alone below 9"}]
+    right, wrong, single = verdicts_of(expecting(with_losses, *expect))
+    assert (right.word, wrong.word, single.word) == ("confirmed", "refuted", "inconclusive")
+    losses = with_losses.pretraining.query("arm == 'high'")["loss"]
+    test = scipy.stats.ttest_1samp(losses, 2.5)
+    assert right.claim.found.p_value >= test.pvalue  # the spread of all arms counts, too
+
+
+def test_the_gap_between_two_categories_of_a_probe_is_compared(with_probes):
+    gap = "blimp/wh_island - blimp/npi_present_1"
+    expect = [("high", "low", gap), {gap: "high above 0"}, {gap: "low below 10"}]
+    between, level, low = verdicts_of(expecting(with_probes, *expect))
+    means = 100 * with_probes.probe_items.groupby(["arm", "category"])["value"].mean().unstack()
+    gaps = means["wh_island"] - means["npi_present_1"]
+    assert between.claim.found.estimate == pytest.approx(gaps["high"] - gaps["low"])
+    assert level.claim.found.estimate == pytest.approx(gaps["high"])
+    assert (level.word, low.word) == ("confirmed", "confirmed")
+
+
+def test_with_a_world_for_each_seed_arms_are_compared_world_by_world(fabricate):
+    """Worlds make runs of all arms better or worse alike; each has examples of its own."""
+    data = fabricate({"a": 0.9, "b": 0.8}, tasks=("sst2",), seeds=(4, 1))
+    world = dict(zip(range(4), (0.0, -0.3, 0.1, -0.2), strict=True))
+    scores = data.scores.assign(
+        value=data.scores["value"] + data.scores["pretrain_seed"].map(world)
+    )
+    known = {row.key: row.pretrain_seed for row in scores.itertuples()}
+
+    def counts(key):
+        found = dict(data.counts(key))
+        labels = found["validation/labels"]
+        return found | {"validation/labels": np.roll(labels, known[key])}
+
+    seeds = {"pretrain": 4, "finetune": 1, "world": "per_seed"}
+    varied = expecting(data.but(counts=counts, seeds=seeds), ("a", "b", "sst2"))
+    (one,) = verdicts_of(varied)
+    by_arm = data.scores.pivot_table("value", "pretrain_seed", "arm") * 100
+    test = scipy.stats.ttest_rel(by_arm["a"], by_arm["b"])
+    assert one.claim.found.estimate == pytest.approx((by_arm["a"] - by_arm["b"]).mean())
+    assert one.claim.found.p_value >= test.pvalue  # examples vary, too
+    assert one.claim.found.num_seeds == 4
+    with pytest.raises(ValueError, match="runs must be scored on the same examples"):
+        verdicts_of(expecting(data.but(counts=counts), ("a", "b", "sst2")))

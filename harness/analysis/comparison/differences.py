@@ -22,6 +22,7 @@ from harness.analysis.statistics.bootstrap import Array, Difference
 from harness.analysis.statistics.multiple_testing import benjamini_hochberg
 from harness.analysis.statistics.two_groups import MeanVariance
 from harness.analysis.statistics.welch import contrast, welch
+from harness.experiment.experiment import Experiment
 from harness.tasks.metrics import METRICS
 from harness.tasks.task import Column
 
@@ -84,6 +85,20 @@ class Comparer:
             name: None if name in shared else outcome.contrast({first: 1, second: -1})
             for name, outcome in self.outcomes.items()
         }
+
+
+def dependent_runs(
+    experiment: Experiment, differences: Mapping[str, Mapping[str, Any]]
+) -> Callable[[str, str], bool]:
+    """A function that returns whether the runs of two arms with equal pretraining seeds depend on
+    each other: they start from the same pretrained models, or belong to the same micro-world.
+
+    Args:
+        differences: as for `same_checkpoints`.
+    """
+    if experiment.seeds.world == "per_seed":
+        return lambda first, second: True
+    return same_checkpoints(differences)
 
 
 def same_checkpoints(
@@ -168,8 +183,11 @@ class Outcome:
         if not (found := self._known.get(arm)):
             return None
         fixed = np.full_like(found.scores, level)
-        difference = welch(found.scores, fixed, paired=True, level=LEVEL)
-        return difference.within(100 - self._width - level, 100 - level)
+        least = self._spread.least(found.scores[0])
+        difference = welch(found.scores, fixed, paired=True, level=LEVEL, least=least)
+        highest = _mean_width(self._minus) if self._minus else 100.0
+        difference = difference.within(highest - self._width - level, highest - level)
+        return difference.with_split(self._spread.split([arm]))
 
     @cached_property
     def _width(self) -> float:

@@ -21,13 +21,18 @@ ArmRuns = Mapping[str, Runs]
 
 
 def arm_runs(
-    arms: Sequence[str], scores: pd.DataFrame, counts: Counts, columns: SuiteColumns
+    arms: Sequence[str],
+    scores: pd.DataFrame,
+    counts: Counts,
+    columns: SuiteColumns,
+    examples_by_seed: bool = False,
 ) -> dict[str, dict[str, Runs]]:
     """The runs of all arms, scored on the same resamples of the examples.
 
     Args:
         scores: result of `harness.analysis.frames.scores.scores_frame`.
         counts: key of a fine-tuning stage to its counts (`harness.analysis.results.stage_counts`).
+        examples_by_seed: whether only runs with equal pretraining seeds share their examples.
 
     Returns:
         Arm to task to runs; arms that share all runs of a task have the same object.
@@ -43,7 +48,9 @@ def arm_runs(
         if index.empty:
             continue
         splits = rows_of_task["split"].unique()
-        resampled = _task_scores(counts, [c for c in own if c.split in splits], index, number)
+        groups = index["pretrain_seed"] if examples_by_seed else index["pretrain_seed"] * 0
+        here = [c for c in own if c.split in splits]
+        resampled = _task_scores(counts, here, index, groups.to_numpy(), number)
         made: dict[tuple[str, ...], Runs] = {}
         for arm, rows in index.groupby("arm", sort=False):
             found = Runs(
@@ -70,7 +77,11 @@ def _complete_runs(here: pd.DataFrame, columns: Sequence[Column]) -> pd.DataFram
 
 
 def _task_scores(
-    counts: Counts, columns: Sequence[Column], index: pd.DataFrame, number: int
+    counts: Counts,
+    columns: Sequence[Column],
+    index: pd.DataFrame,
+    groups: np.ndarray,
+    number: int,
 ) -> dict[str, np.ndarray]:
     """`split/metric` to [1 + REPLICATES, runs], in the order of `index`."""
     found_counts = {key: counts(key) for key in dict.fromkeys(index["key"])}
@@ -80,8 +91,9 @@ def _task_scores(
     scores = {}
     for place, (split, metrics) in enumerate(wanted.items()):
         generator = np.random.default_rng([EXAMPLES_SEED, number, place])
+        keys, distinct = list(index["key"]), list(dict.fromkeys(metrics))
         found = bootstrap_scores(
-            stack_counts(found_counts, list(index["key"]), split, list(dict.fromkeys(metrics))),
+            stack_counts(found_counts, keys, split, distinct, groups),
             {metric: METRICS[metric].from_counts for metric in metrics},
             REPLICATES,
             generator,
@@ -95,24 +107,35 @@ def stack_counts(
     keys: Sequence[str],
     split: str,
     metrics: Sequence[str],
+    groups: Sequence[int] | np.ndarray,
 ) -> dict[str, np.ndarray]:
     """Metric to the counts [num_runs, num_units, k] of one split, of the runs in `keys`. Units are
-    examples; where examples have groups, these.
+    examples; where examples have groups, these. Runs with fewer units than others have empty ones.
+
+    Args:
+        groups: [num_runs] number of the group of runs that share their examples.
 
     Raises:
-        ValueError: the runs were not scored on the same examples.
+        ValueError: the runs of a group were not scored on the same examples.
     """
-    labels = cell_name(split, LABELS)
-    for key in keys:
-        if not np.array_equal(counts[key][labels], counts[keys[0]][labels]):
+    labels, first = cell_name(split, LABELS), dict[int, str]()
+    for key, group in zip(keys, groups, strict=True):
+        first.setdefault(group, key)
+        if not np.array_equal(counts[key][labels], counts[first[group]][labels]):
             raise ValueError(
-                f"runs must be scored on the same examples, but {keys[0]} and {key} differ on "
-                f"{split}"
+                f"runs must be scored on the same examples, but {first[group]} and {key} differ "
+                f"on {split}"
             )
     return {
-        metric: np.stack([_unit_counts(counts[key], split, metric) for key in keys])
+        metric: _stacked([_unit_counts(counts[key], split, metric) for key in keys])
         for metric in metrics
     }
+
+
+def _stacked(counts: Sequence[np.ndarray]) -> np.ndarray:
+    """[num_runs, num_units, k], with zeros after the units of runs that have fewer."""
+    most = max(map(len, counts))
+    return np.stack([np.pad(own, ((0, most - len(own)), (0, 0))) for own in counts])
 
 
 def _unit_counts(counts: Mapping[str, np.ndarray], split: str, metric: str) -> np.ndarray:

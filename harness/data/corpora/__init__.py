@@ -60,6 +60,7 @@ CORPORA: dict[str, Corpus] = {
         revision="33da3593d5756bc04c8909f170003c0b14197957",
         text_field="content",
     ),
+    "amazon_reviews": HubCorpus(path="fancyzhx/amazon_polarity", text_field="content"),
     "code": HubCorpus(
         path="codeparrot/codeparrot-clean",
         revision="35a59fb025bc0a102f7d96eac09d145b896d487b",

@@ -184,6 +184,18 @@ FACTS: dict[str, CorpusFacts] = {
         note="Abstracts without titles; with titles: text_field contents (unverified here). NLM's "
         "own baseline is XML.",
     ),
+    "amazon_reviews": CorpusFacts(
+        title="Amazon Review Polarity",
+        size="3.6M reviews, 1.6 GB",
+        download_gb=1.1,
+        licence="Apache 2.0, by the card",
+        citation="McAuley and Leskovec 2013, RecSys; Zhang et al. 2015, arXiv 1509.01626; "
+        "He and McAuley 2016, WWW",
+        note="Reviews to March 2013 without those of three stars, and without titles; the commit is "
+        "not pinned. DAPT reads 24.75M reviews to 2014 (Gururangan et al. 2020, table 1), whose "
+        "files are no data set of the Hub.",
+        stands_for="Amazon reviews of 2014",
+    ),
     "code": CorpusFacts(
         title="CodeParrot, clean",
         size="5.4M files, 50 GB",

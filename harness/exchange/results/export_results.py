@@ -49,9 +49,12 @@ class FinishedRuns:
 
 def runs_of_results(results: Results) -> FinishedRuns:
     """The finished runs of a declared experiment."""
-    sweep, lengths = results.experiment.sweep.model_dump(mode="json"), results.own_lengths
+    experiment, lengths = results.experiment, results.own_lengths
+    sweep, world = experiment.sweep.model_dump(mode="json"), experiment.seeds.world
     protocols = {
-        arm.name: protocol_text(arm.evaluate.model_dump(mode="json"), sweep, lengths.get(arm.name))
+        arm.name: protocol_text(
+            arm.evaluate.model_dump(mode="json"), sweep, lengths.get(arm.name), world
+        )
         for arm in results.plan.arms
     }
     return FinishedRuns(results.get(measured_scores), protocols, results.plan.costs, results.store)

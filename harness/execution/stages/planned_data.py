@@ -68,8 +68,10 @@ def planned_items(spec: Mapping[str, Any], probe: Probe) -> list[Item]:
     Raises:
         DataChangedError: they are not those of the plan.
     """
-    with unchanged(f"the items of {probe.name}", spec["fingerprint"], partial(fingerprint, probe)):
-        return load_items(probe)
+    world = spec.get("world", 0)
+    present = partial(fingerprint, probe, world)
+    with unchanged(f"the items of {probe.name}", spec["fingerprint"], present):
+        return load_items(probe, world)
 
 
 def with_planned_vectors(run: Pretrain, planned: str, state: Path) -> Pretrain:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from harness.core.config import unknown_name
 from harness.core.names import LOOKALIKES, check_name
-from harness.data.corpora.sources import MicroworldCorpus, sources_of
 from harness.experiment.arms import (
     Arm,
     arm_name,
@@ -15,7 +14,15 @@ from harness.experiment.arms import (
     combinations,
     value_label,
 )
-from harness.experiment.expectation import AVERAGE, GAP, QUANTITIES, Comparison, Expectation
+from harness.experiment.expectation import (
+    AVERAGE,
+    GAP,
+    LOSSES,
+    QUANTITIES,
+    Comparison,
+    Expectation,
+    quantities_of,
+)
 from harness.experiment.experiment import Axis, Experiment
 from harness.experiment.recipe_defaults import NAMED
 from harness.experiment.yaml_reader import Keys
@@ -130,20 +137,6 @@ def arms_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
             yield keys, f"the arms {twin.name!r} and {arm.name!r} are identical; remove one"
 
 
-def world_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
-    """Corpora of another micro-world than the tasks, which use the vocabulary of world 0."""
-    suite, chosen = experiment.evaluate.suite_value.name, experiment.evaluate.chosen.values()
-    in_world_0 = any(task.data.source == "microworld" for task in chosen)
-    for arm in arms:
-        for corpus in sources_of(arm.pretrain.corpus):
-            if in_world_0 and isinstance(corpus, MicroworldCorpus) and corpus.world != 0:
-                yield (
-                    ("pretrain", "corpus", "world"),
-                    f"pretrain.corpus.world must be 0, the world of the tasks of {suite}, "
-                    f"but is {corpus.world}",
-                )
-
-
 def arm_names(experiment: Experiment) -> list[str]:
     """The names of all arms, valid or not; none of a grid that is too large."""
     if math.prod(map(len, experiment.grid.values())) > MAX_ARMS:
@@ -154,15 +147,13 @@ def arm_names(experiment: Experiment) -> list[str]:
 def expectation_problems(experiment: Experiment) -> Problems:
     """Expectations about unknown arms or outcomes, and those that contradict each other."""
     names, outcomes = dict.fromkeys(arm_names(experiment)), _outcomes(experiment)
-    columns = set(_columns(experiment))
     earlier: set[tuple[str, str, str]] = set()
     for keys, expected in _declared(experiment):
         where = ".".join(map(str, keys[:-1]))
         for arm in expected.arms:
             if names and arm not in names:
                 yield keys, f"{where}: " + unknown_name("the arm", arm, names)
-        gap = expected.outcome.split(GAP)
-        if expected.outcome not in outcomes and not (len(gap) == 2 and set(gap) <= columns):
+        if expected.outcome not in outcomes and not _is_gap(experiment, expected.outcome):
             yield keys, f"{where}: " + unknown_name("the outcome", expected.outcome, outcomes)
         for arm in expected.cancelled:
             yield keys, f"{where}: '{expected}' must compare different arms; {arm} cancels out"
@@ -186,6 +177,17 @@ def _outcomes(experiment: Experiment) -> list[str]:
     """What an expectation may be about."""
     probes = probe_columns(experiment.evaluate.probes)
     return [AVERAGE, *QUANTITIES, *_columns(experiment), *probes]
+
+
+def _is_gap(experiment: Experiment, outcome: str) -> bool:
+    """Whether it is one column, probe or quantity minus another that it can be compared with."""
+    parts = outcome.split(GAP)
+    if len(parts) != 2:
+        return False
+    if measured := quantities_of(outcome):
+        return len({one.unit for one in measured}) == 1 and not set(parts) & set(LOSSES)
+    alike = [_columns(experiment), list(probe_columns(experiment.evaluate.probes))]
+    return any(set(parts) <= set(names) for names in alike)
 
 
 def _columns(experiment: Experiment) -> list[str]:

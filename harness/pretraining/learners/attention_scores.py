@@ -1,9 +1,9 @@
-"""Attention scores before the softmax: transformers returns only probabilities.
+"""What attention computes before the softmax: transformers returns only probabilities.
 
 Shapes: B sequences, T tokens, A heads, D head width.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -14,17 +14,28 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 NAME = "harness_attention_scores"
 
 
-def return_scores(network: PreTrainedModel) -> None:
-    """Makes `output_attentions` of a network give the scores q k / sqrt(D), before mask and softmax
-    (Jiao et al. 2020, section 3.1); its states do not change.
+class Attention(NamedTuple):
+    """The attention of one layer."""
+
+    scores: Tensor
+    """[B, A, T, T] q k / sqrt(D), before mask and softmax (Jiao et al. 2020, section 3.1)."""
+    query: Tensor
+    """[B, A, T, D], as `key` and `value`."""
+    key: Tensor
+    value: Tensor
+
+
+def return_attention(network: PreTrainedModel) -> None:
+    """Makes `output_attentions` of a network give the `Attention` of each layer; its states do not
+    change.
 
     Raises:
         ValueError: the family has a custom attention.
     """
     if not network._can_set_attn_implementation():
         raise ValueError(
-            "distillation.attention_weight needs a family with ordinary attention, but "
-            f"{type(network).__name__} has a custom one"
+            "distillation.attention_weight and relations need a family with ordinary attention, "
+            f"but {type(network).__name__} has a custom one"
         )
     ALL_ATTENTION_FUNCTIONS.register(NAME, _attend)
     ALL_MASK_ATTENTION_FUNCTIONS.register(NAME, ALL_MASK_ATTENTION_FUNCTIONS["eager"])
@@ -40,8 +51,8 @@ def _attend(
     scaling: float | None = None,
     dropout: float = 0.0,
     **_: Any,
-) -> tuple[Tensor, Tensor]:
-    """Values [B, T, A, D] and scores [B, A, T, T] of queries, keys and values [B, A, T, D].
+) -> tuple[Tensor, Attention]:
+    """Values [B, T, A, D], and what they follow from, of queries, keys and values [B, A, T, D].
 
     Args:
         attention_mask: [B, 1, T, T], to be added, or bool, True where a key is seen.
@@ -55,4 +66,5 @@ def _attend(
         masked = scores + attention_mask
     shares = nn.functional.softmax(masked, dim=-1, dtype=torch.float32).to(query.dtype)
     shares = nn.functional.dropout(shares, p=dropout, training=module.training)
-    return torch.matmul(shares, value).transpose(1, 2).contiguous(), scores
+    mixed = torch.matmul(shares, value).transpose(1, 2).contiguous()
+    return mixed, Attention(scores, query, key, value)

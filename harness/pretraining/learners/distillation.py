@@ -1,4 +1,5 @@
-"""Distillation at pretraining: DistilBERT (Sanh et al. 2019), TinyBERT (Jiao et al. 2020).
+"""Distillation at pretraining: DistilBERT (Sanh et al. 2019), TinyBERT (Jiao et al. 2020), MiniLM
+(Wang et al. 2020, 2021).
 
 Shapes: B sequences, T tokens, M predictions, V vocabulary.
 """
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 from transformers.modeling_outputs import BaseModelOutput
 
 from harness.models.backbone import Backbone
-from harness.pretraining.learners.attention_scores import return_scores
+from harness.pretraining.learners.attention_scores import return_attention
 from harness.pretraining.learners.distillation_losses import LOSSES, Compared
 from harness.pretraining.learners.learner import (
     Learner,
@@ -70,10 +71,10 @@ class Distilled(Learner):
     def _record_outputs(self) -> None:
         """Hooks the student's backbone to return and record what the losses compare."""
         self.more = {"output_hidden_states": "hidden" in self.compared}
-        if "attention" in self.compared:
+        if {"attention", "relation"} & set(self.compared):
             self.more["output_attentions"] = True
             for backbone in (self.backbone, self.teacher):
-                return_scores(backbone.network)
+                return_attention(backbone.network)
         self.seen: list[BaseModelOutput] = []
 
         def request(_: nn.Module, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -108,6 +109,5 @@ class Distilled(Learner):
                 states = gather(theirs.last_hidden_state, batch["positions"])
                 targets = self.teacher.token_logits(states)
         real = batch.get("attention_mask", torch.ones_like(batch["input_ids"]))
-        temperature = self.settings.temperature
         pair = (logits, targets)
-        return Compared(self.seen.pop(), theirs, pair, temperature, real.bool(), self.project)
+        return Compared(self.seen.pop(), theirs, pair, self.settings, real.bool(), self.project)

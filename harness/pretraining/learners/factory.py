@@ -12,6 +12,7 @@ from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
 from harness.models.build import build, load
 from harness.models.static_embeddings import StaticVectors
+from harness.pretraining.learners.corrective import make_corrective
 from harness.pretraining.learners.distillation import Distilled
 from harness.pretraining.learners.learner import Learner
 from harness.pretraining.learners.permutation import Permutation
@@ -77,6 +78,7 @@ def _distillation(run: Run) -> Learner:
 LEARNERS: dict[str, Callable[[Run], Learner]] = {
     "token_prediction": _token_prediction,
     "replaced_token": lambda run: make_replaced_token(run.spec, run.tokens, run.seed),
+    "corrected_token": lambda run: make_corrective(run.spec, run.tokens, run.seed),
     "distillation": _distillation,
     "bilm": lambda run: BiLM(_network(run)),
     "permutation": lambda run: Permutation(_network(run)),
@@ -93,8 +95,8 @@ def learner_name(spec: Pretrain) -> str:
         return "baseline"
     if objective.distillation:
         return "distillation"
-    if objective.output.kind == "replaced_token":
-        return "replaced_token"
+    if objective.output.kind in ("replaced_token", "corrected_token"):
+        return objective.output.kind
     return special.get(objective.representation, "token_prediction")
 
 

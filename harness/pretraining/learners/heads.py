@@ -53,6 +53,23 @@ class DetectionHead(_Head):
         return logits.squeeze(-1)
 
 
+class SequenceHead(nn.Module):
+    """COCO-LM's representation of a sequence for its contrast: a dense layer, GELU and LayerNorm
+    (microsoft/COCO-LM, models/cocolm/model.py, SCLHead)."""
+
+    def __init__(self, hidden_size: int, initializer_range: float) -> None:
+        super().__init__()
+        self.dense = nn.Linear(hidden_size, hidden_size)
+        self.norm = nn.LayerNorm(hidden_size)
+        nn.init.normal_(self.dense.weight, std=initializer_range)
+        nn.init.zeros_(self.dense.bias)
+
+    def forward(self, first: Tensor) -> Tensor:
+        """[B, H] representations, of the states [B, H] of the first tokens."""
+        representations: Tensor = self.norm(F.gelu(self.dense(first)))
+        return representations
+
+
 class SpanBoundary(nn.Module):
     """Span boundary objective: a masked token from the two tokens around its span.
 

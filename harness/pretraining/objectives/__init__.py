@@ -70,6 +70,9 @@ OBJECTIVES: dict[str, Objective | Mixture] = {
         transform=order.PermutationOrder(), representation="permuted", output=outputs.NextToken()
     ),
     "rtd": Objective(output=outputs.ReplacedToken()),  # Clark et al. 2020, section 2
+    # Meng et al. 2021, section 3.2: corrective LM alone, and with sequence contrastive learning
+    "corrective_lm": Objective(output=outputs.CorrectedToken(contrast=None)),
+    "coco_lm": Objective(output=outputs.CorrectedToken()),
     # Raffel et al. 2020, section 3.1.4 (the baseline), and tables 3 and 4
     "span_corruption": _t5(),
     "iid_corruption": _t5(noise="iid"),

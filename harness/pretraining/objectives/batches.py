@@ -12,6 +12,7 @@ import numpy as np
 from harness.data.corpora.packing import PAIR_FORMATS, Packing, Sequences, concatenated, pack
 from harness.data.corpora.shards import shards
 from harness.pretraining.budget import Phase
+from harness.pretraining.objectives.crops import crops
 from harness.pretraining.objectives.layout import Layout, Rows
 from harness.pretraining.objectives.objective import AnyObjective, Objective, parts_of
 from harness.pretraining.objectives.targets import Batch, assemble
@@ -22,7 +23,7 @@ from harness.pretraining.objectives.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from harness.data.corpora.token_stream import TokenStream
 
-PACKING, ORDER, STATIC_NOISE, DYNAMIC_NOISE, COMPONENT = range(5)
+PACKING, ORDER, STATIC_NOISE, DYNAMIC_NOISE, COMPONENT, CROP = range(6)
 """Purpose of a random number: the second element of its seed."""
 CACHED_DRAWINGS = 2
 Key = tuple[int, ...]
@@ -115,6 +116,7 @@ class BatchMaker:
         batch = assemble(
             source, noise, component.objective, labels, self.vocabulary, self.decoder_start
         )
+        batch |= crops(source, component.objective, self._rng(CROP, step), self.vocabulary)
         return MadeBatch(source, noise, component.objective, batch)
 
     def component(self, step: int) -> int:

@@ -50,7 +50,7 @@ def _problems(objective: Objective, one: TransformResult, again: TransformResult
 
 
 def _predicts_chosen(objective: Objective) -> bool:
-    in_place = objective.output.kind in ("masked_token", "replaced_token")
+    in_place = objective.output.kind in ("masked_token", "replaced_token", "corrected_token")
     return objective.representation == "permuted" or (
         in_place and objective.representation != "cbow"
     )

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.data.corpora.packing import Packing, Sequences, pack
+from harness.pretraining.objectives.crops import crops
 from harness.pretraining.objectives.layout import Layout
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.targets import Batch, assemble
@@ -117,6 +118,7 @@ def _batches(
         noise = apply_transform(objective.transform, rows, rng, vocabulary)
         labels = None if objective.sentence_pair == "none" else some.label
         batch = assemble(rows, noise, objective, labels, vocabulary, decoder_start)
+        batch |= crops(rows, objective, rng, vocabulary)
         if stream.bytes is not None and predicts_every_token(objective):
             batch["num_bytes"] = num_bytes(stream, some)
         batches.append(batch)

@@ -6,7 +6,13 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from harness.core.config import ConfigModel
-from harness.pretraining.objectives.outputs import MaskedToken, Output, OutputKind
+from harness.pretraining.objectives.outputs import (
+    CorrectedToken,
+    MaskedToken,
+    Output,
+    OutputKind,
+    WithGenerator,
+)
 from harness.pretraining.objectives.transforms import AnyTransform
 from harness.pretraining.objectives.transforms.masking import MASKING, TokenMasking
 
@@ -19,6 +25,7 @@ COMBINATIONS: list[tuple[OutputKind, tuple[Representation, ...], tuple[str, ...]
     ("masked_token", ("bidirectional", "causal"), MASKING),
     ("masked_token", ("cbow",), ("none",)),
     ("replaced_token", ("bidirectional",), MASKING),
+    ("corrected_token", ("bidirectional",), MASKING),
     ("next_token", ("causal",), ("none", *MASKING)),
     # An ablation: each token sees the one that it predicts (Devlin et al. 2019, section 3.1).
     ("next_token", ("bidirectional",), ("none",)),
@@ -32,6 +39,31 @@ COMBINATIONS: list[tuple[OutputKind, tuple[Representation, ...], tuple[str, ...]
     ),
 ]
 """Valid (output, representations, transforms)."""
+
+
+HEADS_PER_HEAD = 4
+"""Relation heads per attention head of the teacher (Wang et al. 2021, section 4.1: 48 of 12, and 64
+of 16)."""
+
+
+class Relations(ConfigModel):
+    """The teacher's relations among queries, among keys and among values (Wang et al. 2021). Heads
+    are joined and split anew, so that student and teacher may differ in widths and heads.
+
+    Relations alone do not train what follows the attention in the student's last layer."""
+
+    heads: int | None = Field(default=None, ge=1)
+    """Relation heads, which divide both hidden sizes; null: four per head of the teacher, which
+    gives 48 for a base teacher and 64 for a large one (Wang et al. 2021, section 4.1)."""
+    teacher_layer: int | None = Field(default=None, ge=1)
+    """The teacher's layer, from 1, that the student's last layer learns from; null: the last (Wang
+    et al. 2021, section 3.2: 21 of 24 for BERT large)."""
+    weight: float = Field(default=1.0, gt=0)
+    """Weight of the KL divergence, the mean over heads and the sum of the three relations."""
+
+    def heads_for(self, teacher_heads: int) -> int:
+        """The number of relation heads for a teacher with `teacher_heads` heads."""
+        return self.heads or HEADS_PER_HEAD * teacher_heads
 
 
 class Distillation(ConfigModel):
@@ -50,8 +82,15 @@ class Distillation(ConfigModel):
     layer (Jiao et al. 2020)."""
     attention_weight: float = Field(default=0.0, ge=0)
     """Squared error of the attention scores, layer by mapped layer (Jiao et al. 2020)."""
+    relations: Relations | None = None
+    """Also learn the relations of self-attention (MiniLM; Wang et al. 2020, 2021)."""
     init_from_teacher: bool = False
     """Initial weights are the teacher's embeddings and every other layer (Sanh et al. 2019)."""
+
+    @property
+    def relation_weight(self) -> float:
+        """Of the relations; 0 without."""
+        return self.relations.weight if self.relations else 0.0
 
 
 class Objective(ConfigModel):
@@ -92,6 +131,7 @@ class Objective(ConfigModel):
             self.sentence_pair: self.sentence_pair != "none",
             "span boundary": self.span_boundary,
             "distillation": self.distillation,
+            "contrast": isinstance(self.output, CorrectedToken) and self.output.contrast,
         }
         return ", ".join((terms, *(name for name, given in extras.items() if given)))
 
@@ -172,7 +212,7 @@ class Mixture(ConfigModel):
                     "a component of a mixture has neither sentence_pair, distillation nor static "
                     "masking"
                 )
-            if one.output.kind == "replaced_token" or one.representation in (
+            if isinstance(one.output, WithGenerator) or one.representation in (
                 "bilm",
                 "permuted",
                 "cbow",

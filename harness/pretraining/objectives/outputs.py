@@ -31,26 +31,61 @@ class WholeText(ConfigModel):
     kind: Literal["whole_text"] = "whole_text"
 
 
-class ReplacedToken(ConfigModel):
-    """A small generator fills the masked positions; the model predicts for each token whether it is
-    the original one (Clark et al. 2020, section 2)."""
+class WithGenerator(ConfigModel):
+    """A generator, trained as a masked LM, fills the masked positions of the model's input."""
 
-    kind: Literal["replaced_token"] = "replaced_token"
     generator_width: float = Field(default=1 / 3, gt=0, le=1)
     """Hidden size, heads and feed-forward of the generator as a share of the discriminator's."""
     generator_depth: float = Field(default=1.0, gt=0, le=1)
     """Layers of the generator as a share of the discriminator's (DeBERTaV3: 0.5)."""
-    discriminator_weight: float = Field(default=50.0, ge=0)
-    """Weight of the discriminator's loss beside the generator's (Clark et al. 2020, appendix A)."""
     embedding_sharing: Literal["shared", "gradient_disentangled", "none"] = "shared"
     """`shared`: one table for both (ELECTRA); `gradient_disentangled`: the discriminator adds its
     own table to the generator's, which gets no gradient from it (He et al. 2023)."""
 
 
-OutputKind = Literal["masked_token", "next_token", "dropped_spans", "whole_text", "replaced_token"]
+class ReplacedToken(WithGenerator):
+    """A small generator fills the masked positions; the model predicts for each token whether it is
+    the original one (Clark et al. 2020, section 2)."""
+
+    kind: Literal["replaced_token"] = "replaced_token"
+    discriminator_weight: float = Field(default=50.0, ge=0)
+    """Weight of the discriminator's loss beside the generator's (Clark et al. 2020, appendix A)."""
+
+
+class Contrast(ConfigModel):
+    """Sequence contrastive learning (Meng et al. 2021, section 3.2): the corrupted text and a crop
+    of the original are closer to each other than to the other sequences of the micro-batch."""
+
+    weight: float = Field(default=1.0, gt=0)
+    """Weight beside the generator's loss (microsoft/COCO-LM, scl_loss_weight: 1)."""
+    temperature: float = Field(default=1.0, gt=0)
+    """Divides the cosines (microsoft/COCO-LM: 1)."""
+    crop: float = Field(default=0.9, gt=0, le=1)
+    """Share of the text that a crop keeps, one contiguous span (Meng et al. 2021, section 3.2)."""
+
+
+class CorrectedToken(WithGenerator):
+    """A generator fills the masked positions; the model restores the original tokens there, and
+    predicts for each token whether to copy it (Meng et al. 2021, section 3.2)."""
+
+    kind: Literal["corrected_token"] = "corrected_token"
+    generator_width: float = Field(default=1.0, gt=0, le=1)
+    """Hidden size, heads and feed-forward of the generator as a share of the main network's."""
+    generator_depth: float = Field(default=1 / 3, gt=0, le=1)
+    """Layers of the generator as a share of the main network's (Meng et al. 2021, section 3.2: 1/3
+    for base, 1/4 for large)."""
+    copy_weight: float = Field(default=50.0, gt=0)
+    """Weight of the copy loss (microsoft/COCO-LM, binary_loss_weight: 50)."""
+    contrast: Contrast | None = Contrast()
+    """Sequence contrastive learning; null for none."""
+
+
+OutputKind = Literal[
+    "masked_token", "next_token", "dropped_spans", "whole_text", "replaced_token", "corrected_token"
+]
 Output = Annotated[
     Annotated[
-        MaskedToken | NextToken | DroppedSpans | WholeText | ReplacedToken,
+        MaskedToken | NextToken | DroppedSpans | WholeText | ReplacedToken | CorrectedToken,
         Field(discriminator="kind"),
     ],
     BeforeValidator(kind_from_name),

@@ -20,6 +20,8 @@ and, depending on the objective,
     span_left, span_right, span_offset    [M]   the tokens around the span of each prediction, in
                               the flattened [B * T], and its index in the span
     pair_label        [B]
+    crop_input_ids    [B, S]  a crop of the original text, with crop_token_type_ids, and
+                              crop_attention_mask if there is padding
 """
 
 import numpy as np
@@ -51,7 +53,7 @@ def assemble(
     if objective.predicts_text:
         batch = _to_text(rows, result, objective, vocabulary, decoder_start)
     else:
-        batch = _read(result.inputs, result.lengths, rows.types)
+        batch = read(result.inputs, result.lengths, rows.types)
         batch |= _in_place(rows, result, objective)
     batch["num_tokens"] = rows.lengths
     if labels is not None:
@@ -61,7 +63,9 @@ def assemble(
     return batch
 
 
-def _read(inputs: np.ndarray, lengths: np.ndarray, types: np.ndarray | None = None) -> Batch:
+def read(inputs: np.ndarray, lengths: np.ndarray, types: np.ndarray | None = None) -> Batch:
+    """The inputs [B, T] of `lengths` [B] tokens with their segment numbers [B, T], and the mask of
+    the padding if there is any."""
     types = np.zeros_like(inputs) if types is None else types
     batch = {"input_ids": inputs, "token_type_ids": types}
     mask = filled(lengths, inputs.shape[1])
@@ -139,7 +143,7 @@ def _to_text(
     target, lengths = target_text(rows, result, objective, vocabulary)
     if objective.representation != "encoder_decoder":
         return _concatenated(result, target, lengths, objective, vocabulary)
-    batch = _read(result.inputs, result.lengths)
+    batch = read(result.inputs, result.lengths)
     decoder = np.full_like(target, vocabulary.pad)
     decoder[:, 0] = decoder_start
     real = filled(lengths, target.shape[1])
@@ -185,7 +189,7 @@ def _concatenated(
     row, column = np.nonzero(real)
     joined[row, column + result.lengths[row]] = target[real]
     predicted = filled(total, width) & ~filled(result.lengths, width)
-    batch = _read(joined, total) | _at(joined, predicted, -1)
+    batch = read(joined, total) | _at(joined, predicted, -1)
     if objective.representation == "prefix":
         batch["prefix_lengths"] = result.lengths
     return batch
@@ -194,14 +198,16 @@ def _concatenated(
 def count_targets(batch: Batch) -> dict[str, int]:
     """Loss name to the number of predictions, such as the M of `targets` [M], to average over."""
     real = count_real(batch)
-    counts = {"token": len(batch["targets"]), "soft_target": len(batch["targets"])}
-    counts |= dict.fromkeys(("replaced", "cosine", "hidden", "attention"), real)
+    counts = dict.fromkeys(("token", "soft_target", "corrected"), len(batch["targets"]))
+    counts |= dict.fromkeys(("replaced", "cosine", "hidden", "attention", "relation"), real)
     if "backward_targets" in batch:
         counts["backward"] = len(batch["backward_targets"])
     if "pair_label" in batch:
         counts["pair"] = len(batch["pair_label"])
     if "span_left" in batch:
         counts["boundary"] = len(batch["span_left"])
+    if "crop_input_ids" in batch:
+        counts["contrast"] = 2 * len(batch["crop_input_ids"])  # each view against all others
     return counts
 
 
@@ -212,10 +218,9 @@ def count_real(batch: Batch) -> int:
 
 
 def rows_within(batch: Batch, max_tokens: int) -> int:
-    """Rows of inputs [B, T] and [B, U] with at most `max_tokens` positions; at least one."""
-    width = batch["input_ids"].shape[1]
-    if "decoder_input_ids" in batch:
-        width += batch["decoder_input_ids"].shape[1]
+    """Rows of inputs [B, T], [B, U], [B, S] with at most `max_tokens` positions; at least one."""
+    read_by = ("input_ids", "decoder_input_ids", "crop_input_ids")
+    width = sum(batch[name].shape[1] for name in read_by if name in batch)
     return max(1, max_tokens // width)
 
 

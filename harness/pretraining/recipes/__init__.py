@@ -9,6 +9,7 @@ from harness.pretraining.recipes.bart import bart
 from harness.pretraining.recipes.bert import bert
 from harness.pretraining.recipes.cbow import cbow
 from harness.pretraining.recipes.checkpoint import checkpoint
+from harness.pretraining.recipes.coco_lm import coco_lm
 from harness.pretraining.recipes.codet5 import codet5
 from harness.pretraining.recipes.copy_source import copy_source
 from harness.pretraining.recipes.deberta import deberta
@@ -25,6 +26,7 @@ from harness.pretraining.recipes.llama import llama
 from harness.pretraining.recipes.llama2 import llama2
 from harness.pretraining.recipes.llama3 import llama3
 from harness.pretraining.recipes.majority import majority
+from harness.pretraining.recipes.minilm import minilm
 from harness.pretraining.recipes.mistral import mistral
 from harness.pretraining.recipes.modernbert import modernbert
 from harness.pretraining.recipes.mt5 import mt5
@@ -47,10 +49,12 @@ RECIPES: dict[str, Pretrain] = {
     "spanbert": spanbert,
     "electra": electra,
     "electra_mlm": electra_mlm,
+    "coco_lm": coco_lm,
     "deberta": deberta,
     "deberta_v3": deberta_v3,
     "distilbert": distilbert,
     "tinybert": tinybert,
+    "minilm": minilm,
     "modernbert": modernbert,
     "xlnet": xlnet,
     "gpt": gpt,

@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 
 from harness.data.corpora.packing import PAIR_FORMATS
-from harness.pretraining.objectives.objective import Objective, parts_of
+from harness.models import Size
+from harness.pretraining.objectives.objective import Objective, Relations, parts_of
+from harness.pretraining.objectives.outputs import WithGenerator
 from harness.pretraining.objectives.transforms.spans import SpanCorruption, spans_needed
 from harness.pretraining.settings import PretrainSettings
 from harness.pretraining.steps import planned_steps
@@ -79,10 +81,11 @@ def _representation(run: PretrainSettings, objective: Objective) -> Iterator[str
         )
     if facts.kind == "baseline" and not run.budget.is_zero:
         yield f"a {run.model.family} learns nothing before its task: set budget.tokens to 0"
-    if objective.output.kind == "replaced_token" and facts.kind != "encoder":
-        yield f"replaced_token needs an encoder, but family is {run.model.family}"
-    if objective.output.kind == "replaced_token" and objective.span_boundary:
-        yield "span_boundary needs the output masked_token, but it is replaced_token"
+    output = objective.output
+    if isinstance(output, WithGenerator) and facts.kind != "encoder":
+        yield f"{output.kind} needs an encoder, but family is {run.model.family}"
+    if isinstance(output, WithGenerator) and objective.span_boundary:
+        yield f"span_boundary needs the output masked_token, but it is {output.kind}"
 
 
 def _room(run: PretrainSettings, objective: Objective, longest: int) -> Iterator[str]:
@@ -152,11 +155,29 @@ def _teacher(run: PretrainSettings, longest: int) -> Iterator[str]:
             "distillation.attention_weight needs as many heads as the teacher has, "
             f"{theirs.num_heads}, but num_heads is {ours.num_heads}"
         )
+    yield from _relations(distillation.relations, ours, theirs)
     mapped = distillation.hidden_weight or distillation.attention_weight
     if mapped and theirs.num_layers % ours.num_layers:
         yield (
             "distillation.hidden_weight and attention_weight need a teacher with a multiple of the "
             f"student's layers, but it has {theirs.num_layers}, and num_layers is {ours.num_layers}"
+        )
+
+
+def _relations(relations: Relations | None, ours: Size, theirs: Size) -> Iterator[str]:
+    if relations is None:
+        return
+    for name, size in (("the student's", ours), ("the teacher's", theirs)):
+        heads = relations.heads_for(theirs.num_heads)
+        if size.attention_size % heads:
+            yield (
+                f"distillation.relations.heads must divide {name} hidden size, "
+                f"{size.attention_size}, but is {heads}"
+            )
+    if (relations.teacher_layer or 1) > theirs.num_layers:
+        yield (
+            "distillation.relations.teacher_layer must be at most the teacher's number of layers, "
+            f"{theirs.num_layers}, but is {relations.teacher_layer}"
         )
 
 

@@ -6,6 +6,7 @@ from itertools import groupby
 from pathlib import Path
 
 from harness.experiment.claims import CLAIMS
+from harness.experiment.expectation import POINTS
 from harness.leaderboard.markdown import markdown_escape
 from harness.report.difference_tables import amount
 from harness.report.findings.board import (
@@ -16,7 +17,6 @@ from harness.report.findings.board import (
     decision_accuracy,
 )
 from harness.report.layout import template
-from harness.report.verdict import POINTS
 
 
 def board(found: Sequence[Finding], reports: Path, out: Path) -> str:

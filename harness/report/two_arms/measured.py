@@ -67,12 +67,12 @@ def of_results(results: Results, name: str) -> MeasuredArm:
         raise ValueError(unknown_name(f"{results.experiment.name}: the arm", name, arms))
     scores = results.require(scores=True).get(scores_frame)
     evaluate = arms[name].evaluate.model_dump(mode="json")
-    sweep = results.experiment.sweep.model_dump(mode="json")
+    sweep, world = results.experiment.sweep.model_dump(mode="json"), results.experiment.seeds.world
     return MeasuredArm(
         results.experiment.name,
         name,
         _some(scores[scores["arm"] == name], f"{results.experiment.name}: {name}"),
-        protocol_text(evaluate, sweep, results.own_lengths.get(name)),
+        protocol_text(evaluate, sweep, results.own_lengths.get(name), world),
         lambda key: (results.predictions(key), results.counts(key)),
         suite=results.suite,
     )

@@ -5,9 +5,9 @@ How a model scores their sentences is in `harness.pretraining.scoring`.
 
 from harness.tasks.probes.blimp import BLIMP, BLIMP_200
 from harness.tasks.probes.micro_blimp import MICRO_BLIMP
-from harness.tasks.probes.micro_cloze import MICRO_CLOZE
+from harness.tasks.probes.micro_cloze import MICRO_CLOZE, MICRO_CLOZE_SIDES
 from harness.tasks.probes.probe import Probe
 
 PROBES: dict[str, Probe] = {
-    probe.name: probe for probe in (MICRO_BLIMP, MICRO_CLOZE, BLIMP, BLIMP_200)
+    probe.name: probe for probe in (MICRO_BLIMP, MICRO_CLOZE, MICRO_CLOZE_SIDES, BLIMP, BLIMP_200)
 }

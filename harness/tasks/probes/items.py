@@ -1,20 +1,19 @@
 """Loading and generation of the items of a probe, and their fingerprint."""
 
 from dataclasses import dataclass
+from functools import partial
 
 from harness.data import hub, microworld
 from harness.data.microworld.random_draws import Draw
 from harness.data.microworld.sampler import Sampler
 from harness.data.microworld.world import build
 from harness.tasks.probes.micro_blimp import GAP, MINIMAL_PAIRS, Contrast, DrawContrast
-from harness.tasks.probes.micro_cloze import CLOZE
+from harness.tasks.probes.micro_cloze import CLOZE, SIDES
 from harness.tasks.probes.probe import Probe
 from harness.tasks.task import HubData
 
 VERSION = "1"
 """Raised when the items of a micro-world probe change."""
-WORLD = 0
-"""Seed of the world of the micro-world probes, the same as that of its tasks."""
 ITEMS_PER_CATEGORY = 200
 """Items in each category of a micro-world probe."""
 
@@ -48,18 +47,24 @@ class ClozeItem:
 Item = MinimalPair | ClozeItem
 
 
-def load_items(probe: Probe) -> list[Item]:
+def load_items(probe: Probe, world: int = 0) -> list[Item]:
     """The items of `probe`, category by category.
+
+    Args:
+        world: seed of the micro-world of generated items.
 
     Raises:
         ValueError: the data are missing, or do not match the declaration of the probe.
     """
-    load = _read if isinstance(probe.data, HubData) else _make
+    load = _read if isinstance(probe.data, HubData) else partial(_make, world=world)
     return [item for category in probe.categories for item in load(probe, category)]
 
 
-def fingerprint(probe: Probe) -> str:
+def fingerprint(probe: Probe, world: int = 0) -> str:
     """A string that identifies the items, computed without loading them.
+
+    Args:
+        world: as for `load_items`.
 
     Raises:
         ValueError: `HARNESS_DATA` lacks a mirror of the data.
@@ -70,7 +75,8 @@ def fingerprint(probe: Probe) -> str:
         first = f"[:{probe.max_items}]" if probe.max_items else ""
         prints = (hub.fingerprint(data.path, config, data.revision) for config in configs)
         return "+".join(prints) + first
-    return f"microworld:{microworld.VERSION}/{data.generator}:{VERSION}"
+    of_world = f"@{world}" if world else ""
+    return f"microworld:{microworld.VERSION}/{data.generator}:{VERSION}{of_world}"
 
 
 def _read(probe: Probe, category: str) -> list[MinimalPair]:
@@ -87,11 +93,12 @@ def _read(probe: Probe, category: str) -> list[MinimalPair]:
     return [MinimalPair(*pair, category) for pair in zip(good, bad, strict=True)]
 
 
-def _make(probe: Probe, category: str) -> list[Item]:
+def _make(probe: Probe, category: str, world: int) -> list[Item]:
     """ITEMS_PER_CATEGORY different items in random order."""
-    functions: dict[str, DrawContrast] = MINIMAL_PAIRS if probe.kind == "minimal_pairs" else CLOZE
-    draw, world = Draw(f"{probe.name} {category} {WORLD}"), build(WORLD)
-    sampler = Sampler(draw, world, world.words)
+    cloze = CLOZE | SIDES
+    functions: dict[str, DrawContrast] = MINIMAL_PAIRS if probe.kind == "minimal_pairs" else cloze
+    draw, built = Draw(f"{probe.name} {category} {world}"), build(world)
+    sampler = Sampler(draw, built, built.words)
     made: dict[tuple[str, ...], Item] = {}
     while len(made) < ITEMS_PER_CATEGORY:
         contrast = functions[category](sampler)

@@ -1,4 +1,4 @@
-"""micro-cloze: micro-world sentences with a gap that only one candidate fills correctly.
+"""Micro-world sentences with a gap that only one candidate fills correctly.
 
 The usual categories time, number and substance are missing, because the corpus has no such facts.
 """
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from harness.data.microworld import lexicon
-from harness.data.microworld.morphology import with_article
+from harness.data.microworld.morphology import Verb, with_article
 from harness.data.microworld.sampler import Sampler
 from harness.data.microworld.world import Concept
 from harness.tasks.probes.micro_blimp import (
@@ -27,11 +27,24 @@ def verb(sampler: Sampler) -> Contrast:
     draw, kinds = sampler.draw, sampler.draw.order(sampler.world.kinds)[:4]
     person, verbs = draw.pick(sampler.words.people), [draw.pick(k.object_verbs) for k in kinds]
     nouns = [draw.pick(sampler.member(kind).names) for kind in kinds]
-    if draw.chance(0.5):
+    return _verbs(person, verbs, nouns, is_active=draw.chance(0.5))
+
+
+def _verbs(person: str, verbs: list[Verb], nouns: list[str], is_active: bool) -> Contrast:
+    """The object, right of an active verb or left of a passive one, says which verb fits."""
+    if is_active:
         frames = tuple(f"{person} {GAP} the {noun}." for noun in nouns)
         return Contrast(frames, tuple(verb.past for verb in verbs))
     frames = tuple(f"the {noun} was {GAP} by {person}." for noun in nouns)
     return Contrast(frames, tuple(verb.participle for verb in verbs))
+
+
+def verb_beside_cue(sampler: Sampler, cue_is_right: bool) -> Contrast:
+    """Verbs whose object, the only cue, stands right or left of them."""
+    draw, kinds = sampler.draw, sampler.draw.order(sampler.world.kinds)[:4]
+    nouns = [draw.pick(sampler.member(kind).names) for kind in kinds]
+    verbs = [draw.pick(kind.object_verbs) for kind in kinds]
+    return _verbs(draw.pick(sampler.words.people), verbs, nouns, is_active=cue_is_right)
 
 
 def preposition(sampler: Sampler) -> Contrast:
@@ -137,12 +150,28 @@ CLOZE: dict[str, DrawContrast] = {
 """Category to the function that draws its contrasts: two fillings for agreement and sentiment, else
 four."""
 
+SIDES: dict[str, DrawContrast] = {
+    "cue_left": partial(verb_beside_cue, cue_is_right=False),
+    "cue_right": partial(verb_beside_cue, cue_is_right=True),
+}
+"""Category to the function that draws its contrasts of four fillings."""
+
 MICRO_CLOZE = Probe(
     name="micro-cloze",
     kind="cloze",
     data=MicroworldData(generator="micro-cloze"),
     categories=tuple(CLOZE),
     chance=(7 / 4 + 2 / 2) / 9,  # seven categories of four candidates, two of two
+    licence=LICENCE,
+    citation="Made by harness.tasks.probes; in the shape of LAMA (Petroni et al. 2019, EMNLP).",
+)
+
+MICRO_CLOZE_SIDES = Probe(
+    name="micro-cloze-sides",
+    kind="cloze",
+    data=MicroworldData(generator="micro-cloze-sides"),
+    categories=tuple(SIDES),
+    chance=1 / 4,
     licence=LICENCE,
     citation="Made by harness.tasks.probes; in the shape of LAMA (Petroni et al. 2019, EMNLP).",
 )

@@ -156,3 +156,11 @@ def test_seconds_are_judged_by_welchs_interval(results):
     test = scipy.stats.ttest_ind(values["low"], values["high"], equal_var=False)
     assert one.word == "confirmed"
     assert one.claim.found.low == pytest.approx(test.confidence_interval().low)
+
+
+def test_the_gap_between_two_quantities_of_one_unit_is_compared(results):
+    gap = {"parameters - trained_parameters": "low above -1", "bits_per_byte": "low below 1"}
+    (level, _) = verdicts_of(expecting(results, *({name: text} for name, text in gap.items())))
+    assert level.word == "confirmed" and level.claim.found.estimate == 1
+    assert str(level.claim.expectation) == "low above -1 in parameters - trained parameters"
+    assert claimed_figure(level.claim) == "+1.000 parameters"

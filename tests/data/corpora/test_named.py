@@ -11,7 +11,10 @@ from harness.data.corpora.sources import HubCorpus
 from harness.experiment.registries import details, rows
 
 ON_THE_HUB = {name: corpus for name, corpus in CORPORA.items() if isinstance(corpus, HubCorpus)}
-NOT_OPEN = {"bookcorpus", "openwebtext", "cc_news", "stories", "realnews", "pile", "s2orc"}
+NOT_OPEN = {
+    *("bookcorpus", "openwebtext", "cc_news", "stories", "realnews", "pile", "s2orc"),
+    "amazon_reviews",
+}
 """Corpora of papers that are closed or gone."""
 
 

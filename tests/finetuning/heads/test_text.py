@@ -75,6 +75,8 @@ def network(tok: PreTrainedTokenizerFast, family: str, read: str, std: float = 0
     wide = {"initializer_range": std, "max_position": 160, "dropout": 0, "attention_dropout": 0}
     if family.startswith("t5"):
         del wide["attention_dropout"]
+    if family == "gemma":  # with its scaled embeddings as the output, it repeats the last token
+        wide["tie_embeddings"] = False
     tokens = Tokens(len(tok), tok.pad_token_id, tok.cls_token_id, tok.sep_token_id)
     return build(MODELS[family].model_copy(update=wide), SIZE, tokens, read, 0)
 

@@ -15,11 +15,10 @@ from harness.models.blueprints import Tokens
 from harness.models.build import build, load
 from harness.models.encoders import ENCODERS
 from harness.pretraining.generator import generator_architecture, generator_size
+from harness.pretraining.learners.generated_input import fill, sample
 from harness.pretraining.learners.replaced_token import (
     ReplacedTokenDetection,
-    fill,
     make_replaced_token,
-    sample,
 )
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.loader import TensorBatch

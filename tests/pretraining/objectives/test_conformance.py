@@ -250,7 +250,7 @@ MASKED = [
     name
     for name, objective in OBJECTIVES.items()
     if all(
-        part.output.kind in ("masked_token", "replaced_token")
+        part.output.kind in ("masked_token", "replaced_token", "corrected_token")
         and part.representation == "bidirectional"
         for _, part in objective.components
     )

@@ -87,7 +87,7 @@ def _losses(spec: Pretrain, data: Path, work: Path) -> list[float]:
     work.mkdir(parents=True, exist_ok=True)
     pretrain(spec, data / "tokens", data / "tokenizer", work, work, 0, folders=folders)
     with (work / "curve.csv").open() as file:
-        return [round(float(row["train_loss"]), 6) for row in csv.DictReader(file)]
+        return [float(f"{float(row['train_loss']):.8g}") for row in csv.DictReader(file)]
 
 
 def all_losses() -> Iterator[tuple[str, list[float]]]:

@@ -205,6 +205,19 @@ def test_the_version_names_these_items() -> None:
     text = repr([load_items(PROBES[name]) for name in ("micro-blimp", "micro-cloze")])
     assert VERSION == "1"
     assert hashlib.sha256(text.encode()).hexdigest()[:16] == "000462d6dcb49890"
+    sides = repr(load_items(PROBES["micro-cloze-sides"]))
+    assert hashlib.sha256(sides.encode()).hexdigest()[:16] == "06ab7441d33f6a99"
+
+
+def test_the_cue_stands_on_its_side() -> None:
+    """Of the four verbs, only the right one fits the object."""
+    for item in load_items(PROBES["micro-cloze-sides"]):
+        assert isinstance(item, ClozeItem)
+        cued, other = (item.after, item.before)
+        if item.category == "cue_left":
+            cued, other = other, cued
+        assert re.fullmatch(r" ?the \w+( was)?\.? ?", cued), cued
+        assert re.fullmatch(r"( by )?\w+[. ]", other), other
 
 
 @pytest.fixture

@@ -1,0 +1,70 @@
+"""Checks of micro-worlds: the text must be about the world of the tasks."""
+
+from collections.abc import Iterator, Sequence
+
+from harness.data.corpora.sources import (
+    Corpus,
+    MicroworldCorpus,
+    TaskCorpus,
+    decontaminated,
+    sources_of,
+)
+from harness.experiment.arms import Arm
+from harness.experiment.checks.grid import Problems
+from harness.experiment.experiment import Experiment
+from harness.tasks.probes import PROBES
+from harness.tasks.task import MicroworldData
+
+PER_SEED = ("seeds", "world")
+
+
+def world_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
+    """Corpora of another micro-world than the tasks, and worlds by seed of what has no worlds."""
+    suite, chosen = experiment.evaluate.suite_value.name, experiment.evaluate.chosen.values()
+    data = [task.data for task in chosen if isinstance(task.data, MicroworldData)]
+    world = data[0].world or 0 if data else None
+    for arm in arms:
+        for corpus in sources_of(arm.pretrain.corpus):
+            if isinstance(corpus, MicroworldCorpus) and world not in (None, corpus.world):
+                yield (
+                    ("pretrain", "corpus", "world"),
+                    f"pretrain.corpus.world must be {world}, the world of the tasks of {suite}, "
+                    f"but is {corpus.world}",
+                )
+    if experiment.seeds.world == "per_seed":
+        found = [*_tasks(experiment), *(one for arm in arms for one in _of_arm(arm))]
+        for what in dict.fromkeys(found):
+            yield PER_SEED, f"seeds.world: per_seed needs generated text and tasks, but {what}"
+
+
+def _tasks(experiment: Experiment) -> Iterator[str]:
+    evaluate = experiment.evaluate
+    before = [evaluate.known_tasks[one.task] for one in evaluate.intermediate_tasks]
+    for task in (*evaluate.chosen.values(), *before):
+        if not isinstance(task.data, MicroworldData):
+            yield f"the task {task.name} has one data set"
+        elif task.data.world:
+            yield f"the task {task.name} is about world {task.data.world}"
+    for probe in evaluate.probes:
+        if not isinstance(PROBES[probe].data, MicroworldData):
+            yield f"the probe {probe} has one set of items"
+
+
+def _of_arm(arm: Arm) -> Iterator[str]:
+    run, steps = arm.pretrain, arm.evaluate.continued_pretraining
+    if run.model.checkpoint:
+        yield f"the checkpoint of arm {arm.name!r} has one text"
+        return
+    of_tasks = [step.corpus_of(task) for step in steps for task in arm.evaluate.chosen]
+    texts = (run.corpus, run.held_out, run.tokenizer.corpus, *of_tasks)
+    for text in texts:
+        if text:
+            yield from _of_text(text, arm.name)
+
+
+def _of_text(text: Corpus | TaskCorpus, arm: str) -> Iterator[str]:
+    for one in sources_of(text):
+        if not isinstance(one, MicroworldCorpus | TaskCorpus):
+            yield f"arm {arm!r} reads {one.source} text"
+    if suites := decontaminated(text):
+        yield f"arm {arm!r} removes the texts of {', '.join(suites)} in one world"
