@@ -119,10 +119,14 @@ def _with_small_sizes(resolved: dict[str, Any], fields: Mapping[str, Any]) -> di
     """`resolved` with the settings of a small network where `fields` sets none."""
     try:
         size, corpus = Size.read(resolved["size"]), CORPUS.validate_python(resolved["corpus"])
-        if not small_sizes.is_small(size, RECIPES[resolved["recipe"]].size):
+        recipe = RECIPES[resolved["recipe"]]
+        if not small_sizes.is_small(size, recipe.size):
             return resolved
         settings = small_sizes.pretraining_settings(size, corpus, resolved["model"]["family"])
-        if RECIPES[resolved["recipe"]].optimizer.kind != settings["optimizer"]["kind"]:
+        if heads := recipe.model.num_kv_heads:
+            shared = small_sizes.key_value_heads(size, recipe.size, heads)
+            settings["model"]["num_kv_heads"] = shared
+        if recipe.optimizer.kind != settings["optimizer"]["kind"]:
             resolved = resolved | {"optimizer": {}}  # the numbers of another optimiser
         resolved = _merged(_merged(resolved, settings), fields)
         if "batch_size" not in fields:

@@ -49,6 +49,15 @@ _BART = ModuleNames(
     attention=r".*\.self_attn",
     projections="q_proj k_proj v_proj out_proj fc1 fc2 lm_head",
 )
+_LLAMA = ModuleNames(
+    query_value=r".*\.(q_proj|v_proj)",
+    key_value=r".*\.(k_proj|v_proj)",
+    feed_forward=r".*\.down_proj",
+    outputs=r".*\.(o_proj|down_proj)",
+    projections="q_proj k_proj v_proj o_proj gate_proj up_proj down_proj lm_head",
+    attention=r".*\.self_attn",
+    has_biases=False,
+)
 _GPT = ModuleNames(
     query_value=r".*\.c_attn",
     key_value=r".*\.c_attn",
@@ -110,15 +119,9 @@ MODULE_NAMES: dict[str, ModuleNames] = {
     "xlnet": ModuleNames(projections="layer_1 layer_2 lm_loss"),  # bare parameters in attention
     "openai-gpt": _GPT,
     "gpt2": replace(_GPT, attention=r".*\.attn"),
-    "llama": ModuleNames(
-        query_value=r".*\.(q_proj|v_proj)",
-        key_value=r".*\.(k_proj|v_proj)",
-        feed_forward=r".*\.down_proj",
-        outputs=r".*\.(o_proj|down_proj)",
-        projections="q_proj k_proj v_proj o_proj gate_proj up_proj down_proj lm_head",
-        attention=r".*\.self_attn",
-        has_biases=False,
-    ),
+    "opt": _BART,
+    **dict.fromkeys(("llama", "mistral", "gemma"), _LLAMA),
+    "qwen2": replace(_LLAMA, has_biases=True),
     "t5": ModuleNames(
         query_value=r".*\.(q|v)",
         key_value=r".*\.(k|v)",

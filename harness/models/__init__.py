@@ -22,7 +22,7 @@ class Size(ConfigModel):
     num_heads: int = Field(ge=1, le=1_000_000)
     intermediate_size: int = Field(ge=8, le=10_000_000)
     head_dim: int | None = Field(default=None, ge=1)
-    """Width of an attention head, if it is not hidden_size / num_heads (T5 3B and 11B)."""
+    """Width of an attention head, if it is not hidden_size / num_heads (T5 3B and 11B, Gemma)."""
 
     @property
     def attention_size(self) -> int:
@@ -72,6 +72,46 @@ SIZES: dict[str, Size] = {
     "t5_base": _size(12, 768),
     "t5_large": _size(24, 1024),
     "t5_3b": _size(24, 1024, 32, intermediate_size=16_384, head_dim=128),
+    "t5_11b": _size(24, 1024, 128, intermediate_size=65_536, head_dim=128),
+    # google-research/t5x, t5_1_1 configurations; mT5 (Xue et al. 2021, section 3.2)
+    "t5_v1_1_small": _size(8, 512, 6, intermediate_size=1024, head_dim=64),
+    "t5_v1_1_base": _size(12, 768, intermediate_size=2048),
+    "t5_v1_1_large": _size(24, 1024, intermediate_size=2816),
+    "t5_v1_1_xl": _size(24, 2048, intermediate_size=5120),
+    "t5_v1_1_xxl": _size(24, 4096, intermediate_size=10_240),
+    "ul2_20b": _size(32, 4096, 16),  # Tay et al. 2023, section 5.1
+    # Brown et al. 2020, table 2.1; XL with 16 heads, for 24 of 128 do not fit in 2048, and 13B with
+    # a width of 5120, as 5140 is not a multiple of 40
+    "gpt3_large": _size(24, 1536, 16),
+    "gpt3_xl": _size(24, 2048, 16),
+    "gpt3_2_7b": _size(32, 2560, 32),
+    "gpt3_6_7b": _size(32, 4096, 32),
+    "gpt3_13b": _size(40, 5120, 40),
+    "gpt3_175b": _size(96, 12_288, 96),
+    # Zhang et al. 2022, table 1; 2.7B, 6.7B, 13B and 175B are GPT-3's
+    "opt_1_3b": _size(24, 2048, 32),
+    "opt_30b": _size(48, 7168, 56),
+    "opt_66b": _size(64, 9216, 72),
+    # Touvron et al. 2023, table 2, and facebookresearch/llama, model.py, for the feed-forward size
+    "llama_7b": _size(32, 4096, 32, intermediate_size=11_008),
+    "llama_13b": _size(40, 5120, 40, intermediate_size=13_824),
+    "llama_33b": _size(60, 6656, 52, intermediate_size=17_920),
+    "llama_65b": _size(80, 8192, 64, intermediate_size=22_016),
+    # Touvron et al. 2023 (Llama 2), table 1, with num_kv_heads: 8; 7B and 13B are LLaMA's
+    "llama2_34b": _size(48, 8192, 64, intermediate_size=22_016),
+    "llama2_70b": _size(80, 8192, 64, intermediate_size=28_672),
+    # Grattafiori et al. 2024, table 3, with num_kv_heads: 8
+    "llama3_8b": _size(32, 4096, 32, intermediate_size=14_336),
+    "llama3_70b": _size(80, 8192, 64, intermediate_size=28_672),
+    "llama3_405b": _size(126, 16_384, 128, intermediate_size=53_248),
+    "mistral_7b": _size(32, 4096, 32, intermediate_size=14_336),  # Jiang et al. 2023, table 1
+    # Bai et al. 2023, table 1, and section 2.3: 8/3 of the width, to a multiple of 128
+    "qwen_1_8b": _size(24, 2048, 16, intermediate_size=5504),
+    "qwen_7b": _size(32, 4096, 32, intermediate_size=11_008),
+    "qwen_14b": _size(40, 5120, 40, intermediate_size=13_696),
+    # Gemma Team 2024, table 1, which counts both halves of GeGLU; 2B with num_kv_heads: 1
+    "gemma_2b": _size(18, 2048, 8, intermediate_size=16_384, head_dim=256),
+    "gemma_7b": _size(28, 3072, 16, intermediate_size=24_576, head_dim=256),
 }
 
 Kind = Literal[
@@ -105,7 +145,11 @@ FAMILIES: dict[str, Family] = {
     "xlnet": Family("encoder", ("permuted", "bidirectional"), segments=True),  # Yang et al. 2019
     "gpt": Family("decoder", ("causal",)),  # Radford et al. 2018
     "gpt2": Family("decoder", ("causal", "prefix", "bidirectional")),  # Radford et al. 2019
+    "opt": Family("decoder", ("causal",)),  # Zhang et al. 2022
     "llama": Family("decoder", ("causal", "prefix", "bidirectional")),  # Touvron et al. 2023
+    "mistral": Family("decoder", ("causal",)),  # Jiang et al. 2023; other masks have no window
+    "qwen2": Family("decoder", ("causal", "prefix", "bidirectional")),  # Bai et al. 2023
+    "gemma": Family("decoder", ("causal", "prefix", "bidirectional")),  # Gemma Team 2024
     # Raffel et al. 2020; as one stack, it is T5's encoder
     "t5": Family("encoder_decoder", ("encoder_decoder", *_MASKED)),
     "bart": Family("encoder_decoder", ("encoder_decoder",)),  # Lewis et al. 2020
@@ -124,13 +168,17 @@ FAMILIES: dict[str, Family] = {
 
 LEARNED_POSITIONS = (
     *("bert", "roberta", "albert", "electra", "deberta", "deberta_v3", "distilbert"),
-    *("gpt", "gpt2", "two_way_gpt2", "bart"),
+    *("gpt", "gpt2", "two_way_gpt2", "opt", "bart"),
 )
 """Families with learned position embeddings, which limit inputs to `max_position`."""
 
+ROTARY = ("llama", "mistral", "qwen2", "gemma")
+"""LLaMA and its kin."""
+
 FamilyName = Literal[
     "bert", "roberta", "albert", "electra", "deberta", "deberta_v3", "distilbert", "modernbert",
-    "xlnet", "gpt", "gpt2", "llama", "t5", "bart", "two_way_gpt2", "lstm", "bilstm", "elmo",
+    "xlnet", "gpt", "gpt2", "opt", "llama", "mistral", "qwen2", "gemma", "t5", "bart",
+    "two_way_gpt2", "lstm", "bilstm", "elmo",
     "static", "bag_of_words", "majority", "lead", "copy", "checkpoint",
 ]  # fmt: skip
 """The keys of FAMILIES."""
@@ -149,8 +197,10 @@ FAMILY_FIELDS: Mapping[str, tuple[str, ...]] = {
     "num_decoder_layers": ("t5", "bart"),
     "share_decoder": ("t5",),
     "gated_feed_forward": ("t5",),
-    "tie_embeddings": ("t5", "llama", "lstm", "bilstm", "elmo"),
-    "num_kv_heads": ("llama",),
+    "tie_embeddings": ("t5", *ROTARY, "lstm", "bilstm", "elmo"),
+    "num_kv_heads": ROTARY,
+    "rope_base": ROTARY,
+    "sliding_window": ("mistral",),
     "context_size": ("static",),
     "vectors": ("static",),
     **dict.fromkeys(("positions", "norm", "residual", "activation"), tuple(OWN_BLOCKS)),
@@ -167,7 +217,7 @@ class Architecture(ConfigModel):
     max_position: int = Field(default=512, ge=8, le=2**30)
     """Maximum sequence length in tokens (without RoBERTa's padding offset)."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
-    """Not used by LLaMA, as published."""
+    """Not used by LLaMA, Mistral, Qwen and Gemma, as published."""
     attention_dropout: float = Field(default=0.1, ge=0, lt=1)
     """Not used by T5 and XLNet, where `dropout` applies, nor by LSTMs and static vectors."""
     initializer_range: float = Field(default=0.02, gt=0)
@@ -200,6 +250,11 @@ class Architecture(ConfigModel):
     activation: Literal["gelu", "gelu_new", "relu", "relu2", "silu", "tanh", "linear"] | None = None
     """Of the feed-forward layers, and of BERT's token head, by its name in transformers: `gelu_new`
     is GPT-2's approximation, `relu2` the square (So et al. 2021), `linear` none."""
+    rope_base: float | None = Field(default=None, gt=1)
+    """Base of the angles of rotary positions; null: 10,000 (Su et al. 2021)."""
+    sliding_window: int | None = Field(default=None, ge=1)
+    """Tokens that a token of a Mistral sees in a layer, itself included; null: 4,096 (Jiang et al.
+    2023, table 1)."""
     context_size: int = Field(default=5, ge=1)
     """Context tokens on each side, from which CBOW predicts a token."""
     vectors: str | None = None

@@ -1,15 +1,23 @@
-"""Decoders: GPT, GPT-2 and LLaMA."""
+"""Decoders: GPT, GPT-2 and OPT; LLaMA, Mistral, Qwen and Gemma."""
 
 from typing import Any
 
 from torch import nn
 from transformers import (
+    GemmaConfig,
+    GemmaForCausalLM,
     GPT2Config,
     GPT2LMHeadModel,
     LlamaConfig,
     LlamaForCausalLM,
+    MistralConfig,
+    MistralForCausalLM,
     OpenAIGPTConfig,
     OpenAIGPTLMHeadModel,
+    OPTConfig,
+    OPTForCausalLM,
+    Qwen2Config,
+    Qwen2ForCausalLM,
 )
 from transformers.pytorch_utils import Conv1D
 
@@ -29,6 +37,11 @@ class GPT(OpenAIGPTLMHeadModel):
                 nn.init.normal_(module.weight, std=config.initializer_range)
 
 
+ROPE_BASE = 10_000.0
+"""Base of the angles of rotary positions (Su et al. 2021, section 3.2.2)."""
+WINDOW = 4096
+"""Tokens that a token of Mistral 7B sees in a layer, itself included (Jiang et al. 2023, table
+1)."""
 GPT_WIDENING = 4
 """Ratio of GPT's feed-forward and hidden sizes, which is fixed in transformers."""
 
@@ -65,27 +78,72 @@ def _gpt2(architecture: Architecture, size: Size, tokens: Tokens) -> GPT2Config:
     return GPT2Config(n_inner=size.intermediate_size, use_cache=False, **fields)
 
 
+def _opt(architecture: Architecture, size: Size, tokens: Tokens) -> OPTConfig:
+    """Zhang et al. 2022, sections 2.1 and 2.2: ReLU, pre-norm, learned positions, no dropout of
+    embeddings."""
+    return OPTConfig(
+        **tokens.fields,
+        hidden_size=size.hidden_size,
+        ffn_dim=size.intermediate_size,
+        num_hidden_layers=size.num_layers,
+        num_attention_heads=size.num_heads,
+        max_position_embeddings=architecture.max_position,
+        init_std=architecture.initializer_range,
+        dropout=architecture.dropout,
+        attention_dropout=architecture.attention_dropout,
+        use_cache=False,
+    )
+
+
+def _rotary_fields(architecture: Architecture, size: Size, tokens: Tokens) -> dict[str, Any]:
+    """The fields that the configurations of LLaMA and its kin share."""
+    base = architecture.rope_base or ROPE_BASE
+    return {
+        **tokens.fields,
+        "hidden_size": size.hidden_size,
+        "intermediate_size": size.intermediate_size,
+        "num_hidden_layers": size.num_layers,
+        "num_attention_heads": size.num_heads,
+        "num_key_value_heads": architecture.num_kv_heads or size.num_heads,
+        "head_dim": size.attention_size // size.num_heads,
+        "max_position_embeddings": architecture.max_position,
+        "rope_parameters": {"rope_type": "default", "rope_theta": base},
+        "initializer_range": architecture.initializer_range,
+        "attention_dropout": architecture.attention_dropout,
+        "tie_word_embeddings": architecture.tie_embeddings,
+        "use_cache": False,
+    }
+
+
 def _llama(architecture: Architecture, size: Size, tokens: Tokens) -> LlamaConfig:
     """Touvron et al. 2023, section 2.2: RMSNorm, SwiGLU, rotary positions, no biases, and dropout
     in the attention only."""
-    return LlamaConfig(
-        **tokens.fields,
-        hidden_size=size.hidden_size,
-        intermediate_size=size.intermediate_size,
-        num_hidden_layers=size.num_layers,
-        num_attention_heads=size.num_heads,
-        num_key_value_heads=architecture.num_kv_heads or size.num_heads,
-        head_dim=size.attention_size // size.num_heads,
-        max_position_embeddings=architecture.max_position,
-        initializer_range=architecture.initializer_range,
-        attention_dropout=architecture.attention_dropout,
-        tie_word_embeddings=architecture.tie_embeddings,
-        use_cache=False,
-    )
+    return LlamaConfig(**_rotary_fields(architecture, size, tokens))
+
+
+def _mistral(architecture: Architecture, size: Size, tokens: Tokens) -> MistralConfig:
+    """Jiang et al. 2023, section 2: LLaMA whose attention reaches back over a window."""
+    window = architecture.sliding_window or WINDOW
+    return MistralConfig(sliding_window=window, **_rotary_fields(architecture, size, tokens))
+
+
+def _qwen2(architecture: Architecture, size: Size, tokens: Tokens) -> Qwen2Config:
+    """Bai et al. 2023, section 2.3: LLaMA with biases of queries, keys and values."""
+    return Qwen2Config(**_rotary_fields(architecture, size, tokens))
+
+
+def _gemma(architecture: Architecture, size: Size, tokens: Tokens) -> GemmaConfig:
+    """Gemma Team 2024, section 2: LLaMA with GeGLU; embeddings are multiplied by the square root of
+    the hidden size, and the weights of norms are around 1 (google-deepmind/gemma, layers.py)."""
+    return GemmaConfig(**_rotary_fields(architecture, size, tokens))
 
 
 DECODERS: dict[str, Blueprint] = {
     "gpt": Blueprint(_gpt, GPT, lambda n: LinearHead(n.lm_head)),
     "gpt2": Blueprint(_gpt2, GPT2LMHeadModel, lambda n: LinearHead(n.lm_head)),
+    "opt": Blueprint(_opt, OPTForCausalLM, lambda n: LinearHead(n.lm_head)),
     "llama": Blueprint(_llama, LlamaForCausalLM, lambda n: LinearHead(n.lm_head)),
+    "mistral": Blueprint(_mistral, MistralForCausalLM, lambda n: LinearHead(n.lm_head)),
+    "qwen2": Blueprint(_qwen2, Qwen2ForCausalLM, lambda n: LinearHead(n.lm_head)),
+    "gemma": Blueprint(_gemma, GemmaForCausalLM, lambda n: LinearHead(n.lm_head)),
 }

@@ -1,12 +1,13 @@
 """FLOPs of one forward pass over one sequence, by `FLOPS_CONVENTION`, for every family.
 
 All products of transformers' eager attention are counted, including masked scores: those above the
-diagonal of a causal mask and outside ModernBERT's windows. Private functions return multiply-adds.
+diagonal of a causal mask and outside the windows of ModernBERT and Mistral. Private functions
+return multiply-adds.
 """
 
 from dataclasses import dataclass
 
-from harness.models import Architecture, Size
+from harness.models import ROTARY, Architecture, Size
 from harness.models.counts.shapes import (
     TRANSFORMED,
     decoder_layers,
@@ -18,6 +19,9 @@ from harness.models.counts.shapes import (
     position_buckets,
     recurrent_widths,
 )
+
+GATED = ("modernbert", *ROTARY)
+"""Families whose feed-forward layers have a gate."""
 
 FLOPS_CONVENTION = (
     "matrix products only, 2 per multiply-add; backward = 2 x forward; embedding lookups free; "
@@ -90,7 +94,7 @@ def replaced_head(size: Size) -> float:
 
 
 def _feed_forward(architecture: Architecture, size: Size) -> float:
-    gated = architecture.gated_feed_forward or architecture.family in ("modernbert", "llama")
+    gated = architecture.gated_feed_forward or architecture.family in GATED
     return float((3 if gated else 2) * size.hidden_size * size.intermediate_size)
 
 

@@ -225,9 +225,10 @@ class PretrainingModule(pl.LightningModule):
 
         The bits of all targets [M], with end tokens and separators, are divided by the bytes of the
         text, so that tokenizers can be compared (Gao et al. 2020, The Pile, section 3.1). Two
-        differences between tokenizers remain: unknown tokens hide text that is not predicted, and
-        sequences of equally many tokens give more or less context. Other objectives have no bits
-        per byte, as their losses are not the likelihood of the whole text.
+        differences between tokenizers remain: unknown tokens hide text that is not predicted
+        (results leave the number out where there are many), and sequences of equally many tokens
+        give more or less context. Other objectives have no bits per byte, as their losses are not
+        the likelihood of the whole text.
         """
         bits = loss.double().sum() / math.log(2)
         self._held_out("bits_per_byte").update(bits / num_bytes, num_bytes)

@@ -229,7 +229,8 @@ def leaves(tree: dict[str, Any], prefix: str = "") -> set[str]:
 
 
 def test_implied_fields_are_those_that_are_set() -> None:
-    """`batch_size` has a function of its own, and a budget in updates replaces that in tokens."""
+    """`batch_size` and `num_kv_heads` have functions of their own, and a budget in updates replaces
+    that in tokens."""
     nano = SIZES["nano"]
     pretrain = {
         path
@@ -237,7 +238,19 @@ def test_implied_fields_are_those_that_are_set() -> None:
         for path in leaves(pretraining_settings(nano, MicroworldCorpus(), family))
     }
     evaluate = leaves(evaluation_settings(nano), "evaluate.")
-    assert set(IMPLIED) == pretrain | evaluate | {"batch_size", "budget.steps"}
+    others = {"batch_size", "budget.steps", "model.num_kv_heads"}
+    assert set(IMPLIED) == pretrain | evaluate | others
+
+
+def test_key_heads_are_shared_as_in_the_recipe() -> None:
+    """Four query heads to a key head in Llama 3 8B, or all of the fewer heads."""
+    heads = {name: run(recipe="llama3", size=name).model.num_kv_heads for name in ("nano", "mini")}
+    assert heads == {"nano": 1, "mini": 1}
+    assert run(recipe="llama3", size="tinybert4").model.num_kv_heads == 3
+    assert run(recipe="llama", size="nano").model.num_kv_heads is None
+    assert run(recipe="llama3", size="nano", model={"num_kv_heads": 2}).model.num_kv_heads == 2
+    with pytest.raises(ValueError, match=r"num_kv_heads must divide size\.num_heads = 12"):
+        run(recipe="llama3", size="base")
 
 
 def test_a_missing_corpus_leaves_the_settings_of_the_size() -> None:

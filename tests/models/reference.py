@@ -6,7 +6,7 @@ from typing import Any
 import transformers
 from torch import nn
 
-from harness.models import Architecture, Size
+from harness.models import ROTARY, Architecture, Size
 
 hf: Any = transformers
 """Without its types, which know neither eager attention nor arguments from a dict."""
@@ -119,14 +119,43 @@ def gpt2(a: Architecture, s: Size) -> Any:
     return hf.GPT2LMHeadModel(hf.GPT2Config(**_gpt(a, s), n_inner=s.intermediate_size))
 
 
-def llama(a: Architecture, s: Size) -> Any:
-    config = hf.LlamaConfig(
-        **{name: value for name, value in _bert_like(a, s).items() if name != "embedding_size"},
-        num_key_value_heads=a.num_kv_heads or s.num_heads,
-        head_dim=s.attention_size // s.num_heads,
-        tie_word_embeddings=a.tie_embeddings,
+def opt(a: Architecture, s: Size) -> Any:
+    config = hf.OPTConfig(
+        vocab_size=VOCAB,
+        hidden_size=s.hidden_size,
+        ffn_dim=s.intermediate_size,
+        num_hidden_layers=s.num_layers,
+        num_attention_heads=s.num_heads,
+        max_position_embeddings=a.max_position,
+        attn_implementation="eager",
     )
-    return hf.LlamaForCausalLM(config)
+    return hf.OPTForCausalLM(config)
+
+
+def _llama(a: Architecture, s: Size) -> dict[str, Any]:
+    shared = {name: value for name, value in _bert_like(a, s).items() if name != "embedding_size"}
+    return {
+        **shared,
+        "num_key_value_heads": a.num_kv_heads or s.num_heads,
+        "head_dim": s.attention_size // s.num_heads,
+        "tie_word_embeddings": a.tie_embeddings,
+    }
+
+
+def llama(a: Architecture, s: Size) -> Any:
+    return hf.LlamaForCausalLM(hf.LlamaConfig(**_llama(a, s)))
+
+
+def mistral(a: Architecture, s: Size) -> Any:
+    return hf.MistralForCausalLM(hf.MistralConfig(**_llama(a, s)))
+
+
+def qwen2(a: Architecture, s: Size) -> Any:
+    return hf.Qwen2ForCausalLM(hf.Qwen2Config(**_llama(a, s)))
+
+
+def gemma(a: Architecture, s: Size) -> Any:
+    return hf.GemmaForCausalLM(hf.GemmaConfig(**_llama(a, s)))
 
 
 def _t5(a: Architecture, s: Size) -> Any:
@@ -186,7 +215,11 @@ REFERENCE: dict[str, Callable[[Architecture, Size], Any]] = {
     "xlnet": xlnet,
     "gpt": gpt,
     "gpt2": gpt2,
+    "opt": opt,
     "llama": llama,
+    "mistral": mistral,
+    "qwen2": qwen2,
+    "gemma": gemma,
     "t5": t5,
     "bart": bart,
 }
@@ -202,8 +235,8 @@ VARIANTS: list[Architecture] = [
     *(Architecture(family=name, max_position=32) for name in REFERENCE),
     Architecture(family="albert", embedding_size=8, max_position=64),
     Architecture(family="electra", embedding_size=12, max_position=64),
-    Architecture(family="llama", num_kv_heads=1),
-    Architecture(family="llama", tie_embeddings=False),
+    *(Architecture(family=name, num_kv_heads=1) for name in ROTARY),
+    *(Architecture(family=name, tie_embeddings=False) for name in ROTARY),
     Architecture(family="t5", gated_feed_forward=True),
     Architecture(family="t5", gated_feed_forward=True, tie_embeddings=False),
     Architecture(family="t5", num_decoder_layers=4),

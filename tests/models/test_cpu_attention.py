@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-from harness.models import FAMILIES, MODELS, Size
+from harness.models import FAMILIES, MODELS, ROTARY, Size
 from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
 from harness.models.build import build, load
@@ -24,7 +24,10 @@ NETWORKS = [
     if facts.kind not in ("baseline", "checkpoint")
     for reading in facts.representations
 ]
-CALL_THE_KERNEL = {"bert", "roberta", "electra", "albert", "modernbert", "gpt2", "llama", "bart"}
+CALL_THE_KERNEL = {
+    *("bert", "roberta", "electra", "albert", "modernbert", "gpt2", "opt", "bart"),
+    *ROTARY,
+}
 
 
 class Attention(nn.Module):

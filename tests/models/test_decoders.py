@@ -22,7 +22,7 @@ from tests.models.networks import (
     without_gradient,
 )
 
-FAMILIES = ("gpt", "gpt2", "llama")
+FAMILIES = ("gpt", "gpt2", "opt", "llama", "mistral", "qwen2", "gemma")
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,62 @@ def test_llama_7b() -> None:
     llama = RECIPES["llama"]
     count = meta_count("llama", llama.size, 32_000, "causal", tie_embeddings=False)
     assert count == 6_738_415_616
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("gpt3", 174_604_259_328),  # Brown et al. 2020, table D.1: 174,600M
+        ("opt", 125_239_296),  # facebook/opt-125m
+        ("llama2", 6_738_415_616),  # meta-llama/Llama-2-7b-hf
+        ("llama3", 8_030_261_248),  # meta-llama/Meta-Llama-3-8B
+        ("mistral", 7_241_732_096),  # mistralai/Mistral-7B-v0.1
+        ("qwen", 7_721_324_544),  # Qwen/Qwen-7B
+        ("gemma", 8_537_680_896),  # google/gemma-7b
+    ],
+)
+def test_recipes_have_the_published_count(name: str, count: int) -> None:
+    recipe = RECIPES[name]
+    model = recipe.model.model_dump(exclude={"family"})
+    vocab_size = recipe.tokenizer.vocab_size
+    assert meta_count(recipe.model.family, recipe.size, vocab_size, "causal", **model) == count
+
+
+def test_mistral_sees_a_window_in_each_layer() -> None:
+    """Of 3 tokens: after two layers, a token depends on the 4 before it and no more."""
+    tokens = text()
+    changed = tokens.clone()
+    changed[:, 2] = (tokens[:, 2] + 1) % 40 + 5
+    for window, last in ((3, 6), (None, 11)):
+        backbone = small("mistral", "causal", sliding_window=window).eval()
+        before, after = (backbone(ids).last_hidden_state for ids in (tokens, changed))
+        differs = ((before - after).abs() > 1e-6).any(2).any(0)
+        assert differs.nonzero().flatten().tolist() == list(range(2, last + 1))
+
+
+def test_gemma_scales_embeddings_and_has_norms_around_one() -> None:
+    model = network(small("gemma", "causal").eval())
+    layer = model.model.layers[0]
+    assert not layer.input_layernorm.weight.any()
+    tokens = text()
+    embedded = model.model.embed_tokens(tokens)
+    torch.testing.assert_close(embedded, model.lm_head.weight[tokens] * 64**0.5)
+    squares = embedded.pow(2).mean(-1, keepdim=True)
+    torch.testing.assert_close(layer.input_layernorm(embedded), embedded / (squares + 1e-6).sqrt())
+
+
+def test_qwen_has_biases_of_queries_keys_and_values_alone() -> None:
+    names = [name for name, _ in network(small("qwen2", "causal")).named_parameters()]
+    biases = {name.split(".")[-2] for name in names if name.endswith("bias")}
+    assert biases == {"q_proj", "k_proj", "v_proj"}
+
+
+@pytest.mark.parametrize("base", [None, 500_000.0])
+def test_the_base_of_rotary_positions(base: float | None) -> None:
+    """Su et al. 2021, section 3.2.2: base^(-2i/d) radians a position."""
+    found = network(small("llama", "causal", rope_base=base)).model.rotary_emb.inv_freq
+    halves = torch.arange(16) / 16
+    torch.testing.assert_close(found, (base or 10_000.0) ** -halves)
 
 
 def learner(family: str) -> TokenPrediction:

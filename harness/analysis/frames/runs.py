@@ -1,9 +1,12 @@
 """Outcomes of pretraining and fine-tuning runs."""
 
+import math
+
 import pandas as pd
 
 from harness.analysis.results import Results
 from harness.data.corpora.sources import MixedCorpus
+from harness.plan.checks.tokenizers import FEW_UNKNOWN
 
 FINETUNE_COLUMNS = [
     *("arm", "task", "pretrain_seed", "finetune_seed", "finished", "truncated", "diverged")
@@ -35,15 +38,24 @@ def pretrain_runs_frame(results: Results) -> pd.DataFrame:
     """One row per finished pretraining run: PRETRAIN_COLUMNS.
 
     `loss` is on held-out text at the end, in nats per predicted token; `bits_per_byte` is known if
-    the model assigns a likelihood to text. NaN if unknown, such as the loss of a checkpoint.
+    the model assigns a likelihood to text, and the tokenizer knows it but for FEW_UNKNOWN of its
+    tokens: an unknown token costs few bits, for whatever text it stands. NaN if unknown, such as
+    the loss of a checkpoint.
     """
-    names = ("seconds", "validation_loss", "validation_bits_per_byte")
+    names = ("seconds", "validation_loss")
     rows = [
-        (arm, seed, *(results.metric(key, name) for name in names))
+        (arm, seed, *(results.metric(key, name) for name in names), _bits_per_byte(results, key))
         for (arm, seed), key in results.plan.pretrain_keys.items()
         if key in results.finished
     ]
     return pd.DataFrame(rows, columns=PRETRAIN_COLUMNS)
+
+
+def _bits_per_byte(results: Results, key: str) -> float:
+    """Of the pretraining stage `key`."""
+    tokens = results.plan.stages[key].parents.get("tokens")
+    lost = results.metric(tokens, "validation_unk_share") > FEW_UNKNOWN
+    return math.nan if lost else results.metric(key, "validation_bits_per_byte")
 
 
 def source_losses_frame(results: Results) -> pd.DataFrame:

@@ -9,9 +9,13 @@ from harness.data.corpora.sources import Corpus
 
 
 class Tokenizer(ConfigModel):
-    """A subword tokenizer to train on text."""
+    """A tokenizer to train on text."""
 
-    algorithm: Literal["wordpiece", "byte_bpe", "unigram"] = "wordpiece"
+    algorithm: Literal[
+        "wordpiece", "byte_bpe", "unigram", "bpe", "sentencepiece_bpe", "word", "character"
+    ] = "wordpiece"
+    """Subwords, the most frequent words, or characters. What `word` does not know is one unknown
+    token, whose text is lost."""
     vocab_size: int = Field(default=30_522, ge=64, le=10_000_000)
     """Size of the vocabulary, special tokens included."""
     lowercase: bool = True
@@ -50,4 +54,13 @@ TOKENIZERS: dict[str, Tokenizer] = {
     "byte_bpe": Tokenizer(algorithm="byte_bpe", vocab_size=50_265, lowercase=False),
     # Lan et al. 2020, section 4.1
     "unigram": Tokenizer(algorithm="unigram", vocab_size=30_000),
+    # Radford et al. 2018, section 4.1: 40,000 merges of Sennrich et al. 2016
+    "bpe": Tokenizer(algorithm="bpe", vocab_size=40_478),
+    # Touvron et al. 2023 (Llama 2), section 2.1
+    "sentencepiece_bpe": Tokenizer(
+        algorithm="sentencepiece_bpe", vocab_size=32_000, lowercase=False
+    ),
+    # Bahdanau et al. 2015, section 4.1: the 30,000 most frequent words
+    "word": Tokenizer(algorithm="word", vocab_size=30_000),
+    "character": Tokenizer(algorithm="character", vocab_size=256, lowercase=False),  # ours
 }

@@ -1,8 +1,9 @@
 """Deterministic training of tokenizer models from word counts.
 
 The trainers of the `tokenizers` library iterate over hash maps in an order that varies between
-runs. This module makes the affected results deterministic: the ids of WordPiece's `##` characters,
-which break ties between merges; the limit of the alphabet; the last digits of Unigram's scores.
+runs. This module makes the affected results deterministic: the ids of characters with a mark (`##`,
+`</w>`), which break ties between merges; the limit of the alphabet; the last digits of Unigram's
+scores.
 """
 
 import json
@@ -14,9 +15,13 @@ from tokenizers import models, pre_tokenizers, trainers
 
 PREFIX = "##"
 """WordPiece's prefix of a piece that continues a word."""
+SUFFIX = "</w>"
+"""BPE's mark of a piece that ends a word (Sennrich et al. 2016, section 3.2)."""
+BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
+"""SentencePiece's tokens of the bytes of a character that is not in the vocabulary."""
 COVERAGE = 0.9995
-"""Share of the characters of the text in the alphabets of WordPiece and Unigram, as in
-SentencePiece; words with rarer characters are not used for training."""
+"""Share of the characters of the text in the alphabets of subwords, as in SentencePiece; words with
+rarer characters are not used for training. Byte-level BPE has all bytes."""
 SMALL_ALPHABET = 128
 """Number of characters that are always covered."""
 SCORE_DECIMALS = 2
@@ -61,6 +66,53 @@ def learn_byte_bpe(words: Counter[str], vocab_size: int, special: list[str]) -> 
     )
     model: models.Model = _run(models.BPE(), trainer, words).model
     return model
+
+
+def learn_bpe(words: Counter[str], vocab_size: int, special: list[str]) -> models.Model:
+    """A BPE model of characters, the last of a word with SUFFIX (Sennrich et al. 2016, 3.2)."""
+    words = covered(words)
+    # As special tokens of the trainer, the characters with a mark get fixed ids.
+    ends = [char + SUFFIX for char in sorted({word[-1] for word in words})]
+    merges = _merges(words, vocab_size, [*special, *ends], SUFFIX)
+    return models.BPE(*merges, unk_token="<unk>", end_of_word_suffix=SUFFIX)
+
+
+def learn_sentencepiece_bpe(
+    words: Counter[str], vocab_size: int, special: list[str]
+) -> models.Model:
+    """A BPE model of characters, with BYTES for those that it does not know (Kudo and Richardson
+    2018; Touvron et al. 2023, section 2.1)."""
+    merges = _merges(covered(words), vocab_size, [*special, *BYTES])
+    return models.BPE(*merges, unk_token="<unk>", byte_fallback=True)
+
+
+def _merges(
+    words: Counter[str], vocab_size: int, fixed: list[str], suffix: str = ""
+) -> tuple[dict[str, int], list[tuple[str, str]]]:
+    """The vocabulary of a BPE model, which begins with `fixed`, and its merges.
+
+    Args:
+        suffix: of the last character of a word.
+    """
+    alphabet = sorted({char for word in words for char in word})
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size,
+        special_tokens=fixed,
+        initial_alphabet=alphabet,
+        limit_alphabet=len(alphabet),
+        end_of_word_suffix=suffix,
+        show_progress=False,
+    )
+    learned = json.loads(_run(models.BPE(), trainer, words).to_str())["model"]
+    return learned["vocab"], [(left, right) for left, right in learned["merges"]]
+
+
+def learn_most_frequent(words: Counter[str], vocab_size: int, special: list[str]) -> models.Model:
+    """A model of the most frequent words, or characters if these are the words."""
+    order = sorted(words.keys() - {*special}, key=lambda word: (-words[word], word))
+    tokens = [*special, *order[: vocab_size - len(special)]]
+    unknown = next(token for token in special if token in ("<unk>", "[UNK]"))
+    return models.WordLevel({token: i for i, token in enumerate(tokens)}, unk_token=unknown)
 
 
 def learn_unigram(words: Counter[str], vocab_size: int, special: list[str]) -> models.Model:

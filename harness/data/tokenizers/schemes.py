@@ -10,7 +10,11 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.algorithms import (
     PREFIX,
+    SUFFIX,
+    learn_bpe,
     learn_byte_bpe,
+    learn_most_frequent,
+    learn_sentencepiece_bpe,
     learn_unigram,
     learn_wordpiece,
 )
@@ -75,33 +79,80 @@ def _unigram(tokenizer: Tokenizer) -> tokenizers.Tokenizer:
     return built
 
 
+def _bpe(tokenizer: Tokenizer) -> tokenizers.Tokenizer:
+    """Sennrich et al. 2016, section 3.2, on words and punctuation marks, split as by `_wordpiece`:
+    as GPT's (Radford et al. 2018, section 4.1)."""
+    built = _wordpiece(tokenizer)
+    built.model = models.BPE(unk_token="<unk>", end_of_word_suffix=SUFFIX)
+    no_space = decoders.Replace(tokenizers.Regex(" (?=[.,?!])"), "")  # as WordPiece's decoder
+    built.decoder = decoders.Sequence([decoders.BPEDecoder(SUFFIX), decoders.Fuse(), no_space])
+    return built
+
+
+def _sentencepiece_bpe(tokenizer: Tokenizer) -> tokenizers.Tokenizer:
+    """Touvron et al. 2023, section 2.1: digits by themselves, and bytes of unknown characters.
+
+    As in SentencePiece, which splits between scripts, no piece joins punctuation to a word.
+    """
+    built = tokenizers.Tokenizer(models.BPE(byte_fallback=True))
+    built.normalizer = _one_space(tokenizer)
+    built.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Metaspace(),
+            pre_tokenizers.Punctuation("isolated"),
+            pre_tokenizers.Digits(individual_digits=True),
+        ]
+    )
+    built.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Metaspace()])
+    return built
+
+
+def _word(tokenizer: Tokenizer) -> tokenizers.Tokenizer:
+    """Words and punctuation marks, split as by `_wordpiece`."""
+    built = _wordpiece(tokenizer)
+    built.model = models.WordLevel(unk_token="[UNK]")
+    return built
+
+
+def _character(tokenizer: Tokenizer) -> tokenizers.Tokenizer:
+    """Characters, and a space before each word."""
+    built = tokenizers.Tokenizer(models.WordLevel(unk_token="<unk>"))
+    built.normalizer = _one_space(tokenizer)
+    any_character = pre_tokenizers.Split(tokenizers.Regex(r"[\s\S]"), "isolated")
+    built.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Metaspace(), any_character])
+    built.decoder = decoders.Metaspace()
+    return built
+
+
+def _one_space(tokenizer: Tokenizer) -> normalizers.Normalizer:
+    lower: list[normalizers.Normalizer] = [normalizers.Lowercase()] if tokenizer.lowercase else []
+    return normalizers.Sequence([*lower, normalizers.Replace(tokenizers.Regex(r"\s+"), " ")])
+
+
+BERT_TOKENS = {
+    "pad_token": "[PAD]",
+    "unk_token": "[UNK]",
+    "cls_token": "[CLS]",
+    "sep_token": "[SEP]",
+    "mask_token": "[MASK]",
+}
+ROBERTA_TOKENS = {
+    "bos_token": "<s>",
+    "cls_token": "<s>",
+    "pad_token": "<pad>",
+    "eos_token": "</s>",
+    "sep_token": "</s>",
+    "unk_token": "<unk>",
+    "mask_token": "<mask>",
+}
+ROBERTA_TEMPLATES = {
+    "single": "<s>:0 $A:0 </s>:0",
+    "pair": "<s>:0 $A:0 </s>:0 </s>:0 $B:1 </s>:1",
+}
+
 SCHEMES: dict[str, Scheme] = {
-    "wordpiece": Scheme(
-        _wordpiece,
-        learn_wordpiece,
-        {
-            "pad_token": "[PAD]",
-            "unk_token": "[UNK]",
-            "cls_token": "[CLS]",
-            "sep_token": "[SEP]",
-            "mask_token": "[MASK]",
-        },
-    ),
-    "byte_bpe": Scheme(
-        _byte_bpe,
-        learn_byte_bpe,
-        {
-            "bos_token": "<s>",
-            "cls_token": "<s>",
-            "pad_token": "<pad>",
-            "eos_token": "</s>",
-            "sep_token": "</s>",
-            "unk_token": "<unk>",
-            "mask_token": "<mask>",
-        },
-        single="<s>:0 $A:0 </s>:0",
-        pair="<s>:0 $A:0 </s>:0 </s>:0 $B:1 </s>:1",
-    ),
+    "wordpiece": Scheme(_wordpiece, learn_wordpiece, BERT_TOKENS),
+    "byte_bpe": Scheme(_byte_bpe, learn_byte_bpe, ROBERTA_TOKENS, **ROBERTA_TEMPLATES),
     "unigram": Scheme(
         _unigram,
         learn_unigram,
@@ -113,4 +164,10 @@ SCHEMES: dict[str, Scheme] = {
             "mask_token": "[MASK]",
         },
     ),
+    "bpe": Scheme(_bpe, learn_bpe, ROBERTA_TOKENS, **ROBERTA_TEMPLATES),
+    "sentencepiece_bpe": Scheme(
+        _sentencepiece_bpe, learn_sentencepiece_bpe, ROBERTA_TOKENS, **ROBERTA_TEMPLATES
+    ),
+    "word": Scheme(_word, learn_most_frequent, BERT_TOKENS),
+    "character": Scheme(_character, learn_most_frequent, ROBERTA_TOKENS, **ROBERTA_TEMPLATES),
 }

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import tokenizers
-from tokenizers import models, processors
+from tokenizers import decoders, models, processors
 from transformers import PreTrainedTokenizerFast
 
 from harness.data.tokenizers import Tokenizer
-from harness.data.tokenizers.algorithms import PREFIX
+from harness.data.tokenizers.algorithms import PREFIX, SUFFIX
 from harness.data.tokenizers.schemes import SCHEMES
 
 SPACE = "\u2581"
@@ -86,16 +86,29 @@ def tokens_by_id(tokenizer: PreTrainedTokenizerFast) -> list[str]:
 def word_starts(tokenizer: PreTrainedTokenizerFast) -> np.ndarray:
     """[vocab_size] bool: whether a token starts a word; True for special tokens.
 
-    Words of byte-level BPE and Unigram are delimited by white space, so that punctuation belongs to
-    the preceding word; for WordPiece punctuation marks are words.
+    Words of byte-level BPE, Unigram, SentencePiece's BPE and characters are delimited by white
+    space, so that punctuation belongs to the preceding word; for WordPiece and words, punctuation
+    marks are words. Of BPE with marks of the ends of words, only special tokens are sure to start
+    one (`word_ends`).
     """
     tokens = tokens_by_id(tokenizer)
     special = set(tokenizer.all_special_tokens)
-    if isinstance(tokenizer.backend_tokenizer.model, models.WordPiece):
+    backend = tokenizer.backend_tokenizer
+    if isinstance(backend.model, models.WordPiece) or isinstance(
+        backend.decoder, decoders.WordPiece
+    ):
         starts = [not token.startswith(PREFIX) for token in tokens]
     else:
         starts = [token.startswith((SPACE, BYTE_SPACE)) for token in tokens]
     return np.array([s or token in special for s, token in zip(starts, tokens, strict=True)])
+
+
+def word_ends(tokenizer: PreTrainedTokenizerFast) -> np.ndarray | None:
+    """[vocab_size] bool: whether a token ends a word; null unless tokens have marks of it."""
+    model = tokenizer.backend_tokenizer.model
+    if not isinstance(model, models.BPE) or model.end_of_word_suffix != SUFFIX:
+        return None
+    return np.array([token.endswith(SUFFIX) for token in tokens_by_id(tokenizer)])
 
 
 def around(tokenizer: PreTrainedTokenizerFast) -> tuple[list[int], list[int]]:

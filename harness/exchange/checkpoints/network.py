@@ -22,6 +22,11 @@ HEAD_TIED = (
     "loads a head, so only AutoModel gives this network."
 )
 
+OTHER_TOKENIZER = (
+    "For this type of network, AutoTokenizer builds Qwen's published tokenizer, whatever the files "
+    "hold: load them by `PreTrainedTokenizerFast.from_pretrained`."
+)
+
 
 def write_network(model: Path, tokenizer: Path, out: Path) -> list[str]:
     """Writes weights, configuration, tokenizer and the harness's metadata to `out`.
@@ -99,6 +104,8 @@ def notes(backbone: Backbone) -> list[str]:
         )
     if backbone.family == "t5" and not backbone.network.config.scale_decoder_outputs:
         found.append(HEAD_TIED)
+    if backbone.network.config.model_type == "qwen2":
+        found.append(OTHER_TOKENIZER)
     may_pool = backbone.network.config.model_type in ("bert", "roberta", "albert")
     if may_pool and getattr(backbone.network.base_model, "pooler", None) is None:
         found.append(

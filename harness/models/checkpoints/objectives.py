@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.models import FAMILIES
+from harness.models import FAMILIES, ROTARY
 from harness.models.checkpoints.files import METADATA, own_family, read_config, read_metadata
 
 TYPES = {
     **{name: name for name in ("bert", "roberta", "albert", "electra", "deberta", "distilbert")},
-    **{name: name for name in ("modernbert", "xlnet", "gpt2", "llama", "t5", "bart")},
+    **{name: name for name in ("modernbert", "xlnet", "gpt2", "opt", "t5", "bart", *ROTARY)},
     "deberta-v2": "deberta_v3",
     "openai-gpt": "gpt",
 }

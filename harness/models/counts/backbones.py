@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from harness.models import Architecture, Size
+from harness.models import ROTARY, Architecture, Size
 from harness.models.counts.shapes import (
     decoder_layers,
     embedding_width,
@@ -121,16 +121,19 @@ def _removed_norms(architecture: Architecture, size: Size) -> int:
 
 def _gpt(architecture: Architecture, size: Size, vocab_size: int) -> int:
     tables = (vocab_size + learned_positions(architecture)) * size.hidden_size
-    last_norm = norm(size.hidden_size) * (architecture.family == "gpt2")
+    last_norm = norm(size.hidden_size) * (architecture.family != "gpt")
     removed = _removed_norms(architecture, size)
     return tables + size.num_layers * _layer(size) + last_norm - removed
 
 
 def _llama(architecture: Architecture, size: Size, vocab_size: int) -> int:
+    """RMS norms; biases of queries, keys and values in Qwen alone."""
     hidden, width = size.hidden_size, size.attention_size
+    keys = key_value_width(architecture, size)
     matrices = 1 if architecture.tie_embeddings else 2
     layer = (
-        2 * hidden * (width + key_value_width(architecture, size))
+        2 * hidden * (width + keys)
+        + (architecture.family == "qwen2") * (width + 2 * keys)
         + _feed_forward(size, False, matrices=3)
         + hidden
     )
@@ -186,7 +189,8 @@ _OTHERS: Mapping[str, Callable[[Architecture, Size, int], int]] = {
     "xlnet": _xlnet,
     "gpt": _gpt,
     "gpt2": _gpt,
-    "llama": _llama,
+    "opt": _gpt,
+    **dict.fromkeys(ROTARY, _llama),
     "bart": _bart,
     "two_way_gpt2": _two_way,
     "lstm": _recurrent,

@@ -18,9 +18,10 @@ def segment_types(architecture: Architecture, pair_format: bool) -> int:
 
 
 def position_rows(architecture: Architecture) -> int:
-    """Rows of the position embedding; RoBERTa and BART have two extra rows before the first
+    """Rows of the position embedding; RoBERTa, BART and OPT have two extra rows before the first
     position."""
-    return architecture.max_position + (2 if architecture.family in ("roberta", "bart") else 0)
+    shifted = architecture.family in ("roberta", "bart", "opt")
+    return architecture.max_position + 2 * shifted
 
 
 def learned_positions(architecture: Architecture) -> int:
@@ -64,7 +65,7 @@ def has_decoder(architecture: Architecture, representation: str = "") -> bool:
 
 
 def key_value_width(architecture: Architecture, size: Size) -> int:
-    """Total width of the key heads; LLaMA may have fewer of them than query heads."""
+    """Total width of the key heads; LLaMA and its kin may have fewer of them than query heads."""
     return size.attention_size // size.num_heads * (architecture.num_kv_heads or size.num_heads)
 
 

@@ -38,11 +38,26 @@ class Vocabulary:
     words: tuple[str, ...] = ()
     """[size] the word of a token without its word-start mark; "" for special tokens and for
     continuations of words."""
+    word_end: np.ndarray | None = None
+    """[size] bool: tokens that end a word, of a tokenizer that marks these and not the starts."""
 
     def framed(self, tokens: Sequence[int]) -> list[int]:
         """A single text in its template."""
         before, after = self.template or ((self.cls,), (self.sep,))
         return [*before, *tokens, *after]
+
+    def word_starts(self, tokens: np.ndarray, maskable: np.ndarray) -> np.ndarray:
+        """[B, T] bool: the first token of each word, or of the rest of a truncated word.
+
+        Args:
+            tokens, maskable: [B, T].
+        """
+        before = np.ones_like(maskable)
+        before[:, 1:] = ~maskable[:, :-1]
+        if self.word_end is not None:
+            before[:, 1:] |= self.word_end[tokens[:, :-1]]
+        starts: np.ndarray = maskable & (self.word_start[tokens] | before)
+        return starts
 
     @cached_property
     def ordinary(self) -> np.ndarray:
@@ -54,7 +69,13 @@ class Vocabulary:
         """The vocabulary of the tokenizer in `folder`; pairs follow its template."""
         from transformers import PreTrainedTokenizerFast
 
-        from harness.data.tokenizers.training import around, is_sentinel, tokens_by_id, word_starts
+        from harness.data.tokenizers.training import (
+            around,
+            is_sentinel,
+            tokens_by_id,
+            word_ends,
+            word_starts,
+        )
 
         tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
         tokens = tokens_by_id(tokenizer)
@@ -66,7 +87,7 @@ class Vocabulary:
         }
         # T5's ids count down, but the names give the order of use.
         names = sorted(filter(is_sentinel, further), key=lambda token: int(token[10:-1]))
-        starts = word_starts(tokenizer)
+        starts, ends = word_starts(tokenizer), word_ends(tokenizer)
         before, after = around(tokenizer)
         pair = tokenizer("a", "a", return_token_type_ids=True)
         return cls(
@@ -82,18 +103,20 @@ class Vocabulary:
             second_type=pair["token_type_ids"][-1],
             sentinels=np.array([further[name] for name in names], dtype=np.int64),
             extra={token: i for token, i in further.items() if not is_sentinel(token)},
-            words=_words(tokenizer, tokens, starts & ~special),
+            words=_words(tokenizer, tokens, (starts if ends is None else ends) & ~special),
+            word_end=ends,
         )
 
 
 def _words(
-    tokenizer: "PreTrainedTokenizerFast", tokens: Sequence[str], starts: np.ndarray
+    tokenizer: "PreTrainedTokenizerFast", tokens: Sequence[str], marked: np.ndarray
 ) -> tuple[str, ...]:
-    """Word of each token; byte-level BPE and Unigram have punctuation without a word-start mark."""
+    """Word of each token with the mark of a word; byte-level BPE and Unigram have punctuation
+    without it."""
     decode = tokenizer.backend_tokenizer.decoder.decode
     special = set(tokenizer.all_special_ids)
     texts = [decode([token]) for token in tokens]
     return tuple(
-        text.strip() if starts[i] or (i not in special and not any(map(str.isalnum, text))) else ""
+        text.strip() if marked[i] or (i not in special and not any(map(str.isalnum, text))) else ""
         for i, text in enumerate(texts)
     )

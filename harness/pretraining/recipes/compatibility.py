@@ -12,7 +12,7 @@ from harness.pretraining.steps import planned_steps
 
 UNBOUNDED = ("t5",)
 """Families without a maximum position."""
-OWN_HEAD_SIZE = ("t5", "llama")
+OWN_HEAD_SIZE = ("t5", "llama", "mistral", "gemma")
 """Families whose head size is free."""
 HALVED = {
     "two_way_gpt2": ("hidden_size", "num_heads", "intermediate_size"),
@@ -65,6 +65,11 @@ def _network(run: PretrainSettings) -> Iterator[str]:
                 f"size.{name} of a {family} must be even, half for each direction, but is "
                 f"{getattr(run.size, name)}"
             )
+    keys = run.model.num_kv_heads
+    if keys and run.size.num_heads % keys:
+        yield (
+            f"model.num_kv_heads must divide size.num_heads = {run.size.num_heads}, but is {keys}"
+        )
     two_stacks = run.representation == "encoder_decoder"
     if not two_stacks and (run.model.share_decoder or run.model.num_decoder_layers):
         yield (

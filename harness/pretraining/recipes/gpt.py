@@ -15,7 +15,8 @@ STEPS = 960_800  # Clark et al. 2020's count of the 100 epochs (google-research/
 gpt = Pretrain(
     recipe="gpt",
     corpus=MicroworldCorpus(),  # section 4.1: BooksCorpus, contiguous text of over 7,000 books
-    # Section 4.1: 40,000 merges and the characters. Theirs are of characters; ours are of bytes.
+    # Section 4.1: 40,000 merges and the characters. Theirs, `tokenizer: bpe`, are of characters;
+    # ours are of bytes.
     tokenizer=Tokenizer(algorithm="byte_bpe", vocab_size=40_478, lowercase=True),
     packing=Packing(format="full_sentences"),  # section 4.1: contiguous sequences
     objective=OBJECTIVES["clm"],  # section 3.1

@@ -12,8 +12,8 @@ TOKENS = 1_000_000_000_000  # table 2
 llama = gpt2.model_copy(
     update={
         "recipe": "llama",
-        # Section 2.1 and the released vocabulary: SentencePiece BPE that falls back to bytes; ours
-        # is of bytes throughout.
+        # Section 2.1 and the released vocabulary: SentencePiece BPE that falls back to bytes, as
+        # `tokenizer: sentencepiece_bpe`; ours is of bytes throughout.
         "tokenizer": Tokenizer(algorithm="byte_bpe", vocab_size=32_000, lowercase=False),
         "model": Architecture(
             family="llama",

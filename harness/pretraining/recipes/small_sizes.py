@@ -42,6 +42,7 @@ IMPLIED: dict[str, tuple[str, ...]] = {
     "model.dropout": ("size",),
     "model.attention_dropout": ("size",),
     "model.initializer_range": ("size",),
+    "model.num_kv_heads": ("size",),
     "phases": ("size",),
     "tokenizer.vocab_size": ("size", "corpus"),
     "batch_size": ("size", "phases", "budget"),
@@ -100,6 +101,17 @@ def _model_settings(width: int, family: str) -> dict[str, float]:
         return {"dropout": 0.0}
     scale = _rounded(0.02 * math.sqrt(768 / width))
     return {"dropout": 0.0, "attention_dropout": 0.0, "initializer_range": scale}
+
+
+def key_value_heads(size: Size, published: Size, num_kv_heads: int) -> int:
+    """Key and value heads of a small network, each shared by as many query heads as in the recipe,
+    or by the largest part of them that divides the heads.
+
+    Args:
+        num_kv_heads: those of the recipe, whose size is `published`.
+    """
+    shared = math.gcd(size.num_heads, published.num_heads // num_kv_heads)
+    return size.num_heads // shared
 
 
 def default_tokens(size: Size) -> int:

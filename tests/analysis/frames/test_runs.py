@@ -73,6 +73,19 @@ def test_pretraining_tells_its_loss_and_time(plan: Any) -> None:
     assert frame["bits_per_byte"].isna().all()
 
 
+@pytest.mark.parametrize(("share", "known"), [(0.0, True), (0.01, True), (0.02, False)])
+def test_bits_per_byte_are_of_text_that_the_tokenizer_knows(
+    plan: Any, share: float, known: bool
+) -> None:
+    """An unknown token is cheap to predict, whatever text it stands for."""
+    metrics = {
+        "pretrain": {"validation_bits_per_byte": 2.0},
+        "tokenize": {"validation_unk_share": share},
+    }
+    frame = pretrain_runs_frame(results_of(plan, metrics))
+    assert frame["bits_per_byte"].notna().tolist() == [known, known]
+
+
 def test_losses_by_source_are_those_of_the_held_out_mixture(tmp_path: Path) -> None:
     domains = "{biomed: {source: microworld, domain: biomed}, news: {source: microworld}}"
     mixture = f"held_out: {{source: mixture, sources: {domains}}}"

@@ -24,6 +24,7 @@ from harness.models.build import build, load
 
 TINY = Size(num_layers=2, hidden_size=32, num_heads=2, intermediate_size=128)
 TEXTS = ["the cat sat on the mat", "a dog saw the cat run", "the sun is over a red house"] * 5
+TEXTS += ["they see many old trees by our river"] * 5
 NO_CLASS = (
     *("two_way_gpt2", "lstm", "bilstm", "elmo", "static"),
     *("bag_of_words", "majority", "lead", "copy"),
@@ -38,12 +39,16 @@ OTHER_REPRESENTATIONS = [
 
 
 USUAL = {
-    "byte_bpe": ("roberta", "gpt2", "bart", "llama", "modernbert"),
+    "byte_bpe": ("roberta", "gpt2", "opt", "bart", "llama", "modernbert"),
     "unigram": ("t5", "albert", "xlnet", "deberta_v3"),
+    "bpe": ("gpt",),
+    "sentencepiece_bpe": ("llama", "mistral", "gemma", "bart"),
+    "word": ("bert",),
+    "character": ("bert",),
 }
 """Tokenizers that AutoTokenizer may confuse with those published for a family."""
 TOKENIZED = [
-    *((name, "wordpiece") for name in OWN),
+    *((name, "wordpiece") for name in OWN if name != "qwen2"),
     *((name, algorithm) for algorithm, names in USUAL.items() for name in names),
 ]
 
@@ -53,7 +58,7 @@ def tokenizers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Algorithm to the folder of a tokenizer."""
     folders = {name: tmp_path_factory.mktemp(name) for name in ("wordpiece", *USUAL)}
     for name, folder in folders.items():
-        settings = Tokenizer.model_validate({"algorithm": name, "vocab_size": 300})
+        settings = Tokenizer.model_validate({"algorithm": name, "vocab_size": 320})
         train(settings, iter(TEXTS), folder)
     return folders
 
@@ -144,6 +149,10 @@ def test_notes_warn_of_untrained_and_untied_parts(wordpiece: Path, tmp_path: Pat
     heads = [n for n in load_file(tmp_path / "a" / "out" / "model.safetensors") if "lm_head" in n]
     assert not heads
     assert "random weights" in exported(small("bert", wordpiece), wordpiece, tmp_path / "b")[0]
+    assert (
+        "PreTrainedTokenizerFast"
+        in exported(small("qwen2", wordpiece), wordpiece, tmp_path / "e")[0]
+    )
     assert "only AutoModel" in exported(small("t5_v1_1", wordpiece), wordpiece, tmp_path / "c")[0]
     assert exported(small("gpt2", wordpiece), wordpiece, tmp_path / "d") == []
 

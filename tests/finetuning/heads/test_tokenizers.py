@@ -7,6 +7,7 @@ import pytest
 from transformers import PreTrainedTokenizerFast
 
 from harness.data.tokenizers import Tokenizer
+from harness.data.tokenizers.schemes import SCHEMES
 from harness.data.tokenizers.training import train
 from harness.finetuning.heads.spans import Span, SpanExtraction
 from harness.finetuning.heads.tagging import Tagging
@@ -17,10 +18,9 @@ from tests.finetuning.heads.test_conformance import make_task
 CONTEXT = (
     "The cafe, on 5th Street (in 1999), sold caf\u00e9 cr\u00e8me \u2014 for $3.50!  Not  more."
 )
-ALGORITHMS = ("wordpiece", "byte_bpe", "unigram")
 
 
-@pytest.fixture(params=ALGORITHMS)
+@pytest.fixture(params=SCHEMES)
 def tokenizer(request: pytest.FixtureRequest, tmp_path: Path) -> PreTrainedTokenizerFast:
     settings = Tokenizer.model_validate(
         {"algorithm": request.param, "vocab_size": 400, "lowercase": request.param != "byte_bpe"}

@@ -56,6 +56,7 @@ BART = {
     "max_position_embeddings": 64,
 }
 XLNET = {"d_model": 32, "n_layer": 2, "n_head": 2, "d_inner": 64}
+KIN = {**BERT, "num_key_value_heads": 1, "head_dim": 16}
 OPT = {**BERT, "ffn_dim": 64, "word_embed_proj_dim": 32}
 ENDS = {"bos_token_id": 2, "eos_token_id": 3, "pad_token_id": 0}
 
@@ -75,7 +76,10 @@ NETWORKS: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
     "xlnet": ("XLNetConfig", "XLNetLMHeadModel", XLNET, "xlnet", "permuted"),
     "gpt2": ("GPT2Config", "GPT2LMHeadModel", GPT, "gpt2", "causal"),
     "llama": ("LlamaConfig", "LlamaForCausalLM", BERT, "llama", "causal"),
-    "opt": ("OPTConfig", "OPTForCausalLM", OPT, "checkpoint", "causal"),
+    "mistral": ("MistralConfig", "MistralForCausalLM", KIN, "mistral", "causal"),
+    "qwen2": ("Qwen2Config", "Qwen2ForCausalLM", KIN, "qwen2", "causal"),
+    "gemma": ("GemmaConfig", "GemmaForCausalLM", KIN, "gemma", "causal"),
+    "opt": ("OPTConfig", "OPTForCausalLM", OPT, "opt", "causal"),
     "t5": ("T5Config", "T5ForConditionalGeneration", T5, "t5", "encoder_decoder"),
     "mt5": ("MT5Config", "MT5ForConditionalGeneration", T5, "checkpoint", "encoder_decoder"),
     "bart": ("BartConfig", "BartForConditionalGeneration", BART, "bart", "encoder_decoder"),

@@ -1,5 +1,7 @@
 """Parameter counts: published ones, and those of transformers' networks at random shapes."""
 
+from typing import Any
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -11,10 +13,15 @@ from harness.models.counts.backbones import count_parameters
 from harness.pretraining.generator import generator_architecture, generator_size
 from harness.pretraining.objectives.outputs import ReplacedToken
 from tests.models.counts.head_parameters import count_replaced_head, count_trained_parameters
+from tests.models.networks import meta_count
 from tests.models.reference import REFERENCE, SHAPES, VARIANTS, VOCAB, t5_stack
 
 BERT_VOCAB = 30_522
 GPT2_VOCAB = 50_257
+
+UNTIED = {"tie_embeddings": False}
+GROUPED = {"tie_embeddings": False, "num_kv_heads": 8}
+V1_1 = {"gated_feed_forward": True, "tie_embeddings": False}
 
 # transformers' models of the published configurations, without heads
 PUBLISHED = [
@@ -47,10 +54,53 @@ PUBLISHED = [
     ("gpt2", "gpt2_medium", GPT2_VOCAB, {"max_position": 1024}, 354_823_168),
     ("gpt2", "gpt2_large", GPT2_VOCAB, {"max_position": 1024}, 774_030_080),
     ("gpt2", "gpt2_xl", GPT2_VOCAB, {"max_position": 1024}, 1_557_611_200),
+    ("gpt2", "gpt3_large", GPT2_VOCAB, {"max_position": 2048}, 760_300_032),
+    ("gpt2", "gpt3_xl", GPT2_VOCAB, {"max_position": 2048}, 1_315_723_264),
+    ("gpt2", "gpt3_2_7b", GPT2_VOCAB, {"max_position": 2048}, 2_651_553_280),
+    ("gpt2", "gpt3_6_7b", GPT2_VOCAB, {"max_position": 2048}, 6_658_404_352),
+    ("gpt2", "gpt3_13b", GPT2_VOCAB, {"max_position": 2048}, 12_853_386_240),
+    ("gpt2", "gpt3_175b", GPT2_VOCAB, {"max_position": 2048}, 174_604_259_328),
+    ("opt", "base", 50_272, {"max_position": 2048}, 125_239_296),  # facebook/opt-*, from 125M
+    ("opt", "opt_1_3b", 50_272, {"max_position": 2048}, 1_315_758_080),
+    ("opt", "gpt3_2_7b", 50_272, {"max_position": 2048}, 2_651_596_800),
+    ("opt", "gpt3_6_7b", 50_272, {"max_position": 2048}, 6_658_473_984),
+    ("opt", "gpt3_13b", 50_272, {"max_position": 2048}, 12_853_473_280),
+    ("opt", "opt_30b", 50_272, {"max_position": 2048}, 29_974_540_288),
+    ("opt", "opt_66b", 50_272, {"max_position": 2048}, 65_719_701_504),
+    ("llama", "llama_7b", 32_000, UNTIED, 6_738_415_616),  # Touvron et al. 2023, table 2: 6.7B,
+    ("llama", "llama_13b", 32_000, UNTIED, 13_015_864_320),  # 13.0B,
+    ("llama", "llama_33b", 32_000, UNTIED, 32_528_943_616),  # 32.5B,
+    ("llama", "llama_65b", 32_000, UNTIED, 65_285_660_672),  # 65.2B
+    ("llama", "llama2_34b", 32_000, GROUPED, 33_743_970_304),  # Llama 2, table 1: 34B
+    ("llama", "llama2_70b", 32_000, GROUPED, 68_976_648_192),  # and 70B
+    ("llama", "llama3_8b", 128_256, GROUPED, 8_030_261_248),  # meta-llama, the release: 8B,
+    ("llama", "llama3_70b", 128_256, GROUPED, 70_553_706_496),  # 70B
+    ("llama", "llama3_405b", 128_256, GROUPED, 405_853_388_800),  # and 405B
+    ("mistral", "mistral_7b", 32_000, GROUPED, 7_241_732_096),  # mistralai/Mistral-7B-v0.1
+    ("qwen2", "qwen_1_8b", 151_936, UNTIED, 1_836_828_672),  # Bai et al. 2023, table 1: 1.8B,
+    ("qwen2", "qwen_7b", 151_936, UNTIED, 7_721_324_544),  # 7B,
+    ("qwen2", "qwen_14b", 152_064, UNTIED, 14_167_290_880),  # 14B, with a larger matrix
+    # Gemma Team 2024, table 2, with 128 rows fewer: 1,981,884,416 without embeddings
+    ("gemma", "gemma_2b", 256_000, {"num_kv_heads": 1}, 1_981_884_416 + 256_000 * 2048),
+    ("gemma", "gemma_7b", 256_000, {}, 7_751_248_896 + 256_000 * 3072),
     ("t5", "t5_small", 32_128, {}, 60_506_624),  # Raffel et al. 2020: 60M, 220M, 770M, 3B
     ("t5", "t5_base", 32_128, {}, 222_903_552),
     ("t5", "t5_large", 32_128, {}, 737_668_096),
     ("t5", "t5_3b", 32_128, {}, 2_851_598_336),
+    ("t5", "t5_11b", 32_128, {}, 11_307_321_344),  # 11B
+    ("t5", "t5_v1_1_small", 32_128, V1_1, 76_961_152),  # google/t5-v1_1-*
+    ("t5", "t5_v1_1_base", 32_128, V1_1, 247_577_856),
+    ("t5", "t5_v1_1_large", 32_128, V1_1, 783_150_080),
+    ("t5", "t5_v1_1_xl", 32_128, V1_1, 2_849_757_184),
+    ("t5", "t5_v1_1_xxl", 32_128, V1_1, 11_135_332_352),
+    ("t5", "t5_v1_1_small", 250_112, V1_1, 300_176_768),  # Xue et al. 2021, section 3.2: 300M,
+    ("t5", "t5_v1_1_base", 250_112, V1_1, 582_401_280),  # 580M,
+    ("t5", "t5_v1_1_large", 250_112, V1_1, 1_229_581_312),  # 1.2B,
+    ("t5", "t5_v1_1_xl", 250_112, V1_1, 3_742_619_648),  # 3.7B,
+    ("t5", "t5_v1_1_xxl", 250_112, V1_1, 12_921_057_280),  # and 13B
+    ("t5", "ul2_20b", 32_128, V1_1, 19_591_209_984),  # Tay et al. 2023, section 5.1: 20B
+    ("t5", "t5_small", 32_100, {}, 60_492_288),  # Salesforce/codet5-small and -base: 60M, 220M
+    ("t5", "t5_base", 32_100, {}, 222_882_048),
     ("bart", "half_base", 50_265, {"max_position": 1024}, 139_420_416),  # Lewis et al. 2020
     ("bart", "half_large", 50_265, {"max_position": 1024}, 406_291_456),
 ]
@@ -68,10 +118,40 @@ def test_every_family_is_counted() -> None:
 
 @pytest.mark.parametrize(("family", "size", "vocab_size", "more", "count"), PUBLISHED)
 def test_published_counts(
-    family: str, size: str, vocab_size: int, more: dict[str, int], count: int
+    family: str, size: str, vocab_size: int, more: dict[str, Any], count: int
 ) -> None:
     architecture = Architecture(family=family, **more)
     assert count_parameters(architecture, SIZES[size], vocab_size) == count
+
+
+@pytest.mark.parametrize(
+    ("size", "millions"),
+    [
+        ("base", 125),
+        ("gpt2_medium", 356),
+        ("gpt3_large", 760),
+        ("gpt3_xl", 1320),
+        ("gpt3_2_7b", 2650),
+        ("gpt3_6_7b", 6660),
+        ("gpt3_13b", 12_850),
+        ("gpt3_175b", 174_600),
+    ],
+)
+def test_counts_of_gpt3(size: str, millions: int) -> None:
+    """Brown et al. 2020, table D.1, to its digits."""
+    architecture = Architecture(family="gpt2", max_position=2048)
+    count = count_parameters(architecture, SIZES[size], GPT2_VOCAB)
+    assert count / 1e6 == pytest.approx(millions, rel=4e-3)
+
+
+@pytest.mark.parametrize(("family", "size", "vocab_size", "more", "count"), PUBLISHED)
+def test_counts_of_built_networks(
+    family: str, size: str, vocab_size: int, more: dict[str, Any], count: int
+) -> None:
+    """transformers' network of the published configuration, without its weights."""
+    if FAMILIES[family].kind != "encoder":
+        native = FAMILIES[family].representations[0]
+        assert meta_count(family, SIZES[size], vocab_size, native, **more) == count
 
 
 def test_published_counts_with_heads() -> None:

@@ -241,11 +241,13 @@ def test_layout_agrees_with_the_tokenizer(tmp_path: Any) -> None:
     from transformers import PreTrainedTokenizerFast
 
     from harness.data.tokenizers import Tokenizer
+    from harness.data.tokenizers.schemes import SCHEMES
     from harness.data.tokenizers.training import train
 
     texts = ["the cat sat", "a dog ran off", "the dog sat"] * 30
-    for algorithm, size in (("wordpiece", 90), ("byte_bpe", 300), ("unigram", 80)):
-        train(Tokenizer(algorithm=algorithm, vocab_size=size), iter(texts), tmp_path / algorithm)
+    for algorithm in SCHEMES:
+        settings = Tokenizer.model_validate({"algorithm": algorithm, "vocab_size": 300})
+        train(settings, iter(texts), tmp_path / algorithm)
         tokenizer = PreTrainedTokenizerFast.from_pretrained(tmp_path / algorithm)
         parts = [tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts[:2]]
         stream = TokenStream(

@@ -64,14 +64,3 @@ def covered(begin: np.ndarray, end: np.ndarray, width: int) -> np.ndarray:
     np.add.at(steps, (row, np.minimum(np.maximum(begin, end), width)), -1)
     inside: np.ndarray = np.cumsum(steps[:, :width], axis=1) > 0
     return inside
-
-
-def word_starts(tokens: np.ndarray, maskable: np.ndarray, word_start: np.ndarray) -> np.ndarray:
-    """[B, T] bool: first token of each word, or of the rest of a truncated word.
-
-    Args:
-        word_start: [vocabulary size] bool, tokens that start a word.
-    """
-    after_special = np.ones_like(maskable)
-    after_special[:, 1:] = ~maskable[:, :-1]
-    return maskable & (word_start[tokens] | after_special)

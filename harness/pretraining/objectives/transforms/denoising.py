@@ -18,7 +18,6 @@ from harness.pretraining.objectives.transforms.array_ops import (
     filled,
     packed,
     shuffled,
-    word_starts,
 )
 from harness.pretraining.objectives.transforms.transform import Transform, TransformResult
 from harness.pretraining.objectives.vocabulary import Vocabulary
@@ -165,7 +164,7 @@ def _infill(
     """
     if not settings.infill_rate:
         return np.zeros(len(text.real), dtype=np.int64)
-    starts = word_starts(text.tokens, text.real, vocabulary.word_start)
+    starts = vocabulary.word_starts(text.tokens, text.real)
     num_words = starts.sum(1)
     budget = np.ceil(settings.infill_rate * num_words - 1e-9).astype(np.int64)
     lengths, inserted = poisson_lengths(budget, settings.poisson_lambda, rng)

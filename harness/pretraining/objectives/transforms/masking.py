@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from harness.pretraining.objectives.layout import Rows
-from harness.pretraining.objectives.transforms.array_ops import choose_tokens, runs, word_starts
+from harness.pretraining.objectives.transforms.array_ops import choose_tokens, runs
 from harness.pretraining.objectives.transforms.span_selection import (
     choose_ngrams,
     choose_spans,
@@ -102,7 +102,7 @@ def token_masking(
         return hide(settings, rows, draw_tokens(rows.maskable, budget, rng), rng, vocabulary)
     key = rng.random(rows.tokens.shape)
     if settings.whole_word:
-        starts = word_starts(rows.tokens, rows.maskable, vocabulary.word_start)
+        starts = vocabulary.word_starts(rows.tokens, rows.maskable)
         chosen = choose_words(rows.maskable, starts, key, budget)
     else:
         chosen = choose_tokens(rows.maskable, key, budget)
@@ -118,7 +118,7 @@ def ngram_masking(
     Masked n-grams may be shorter, as they are cut to the budget and never overlap. Each token is
     replaced independently, as in google-research/albert. Adjacent n-grams form one span.
     """
-    starts = word_starts(rows.tokens, rows.maskable, vocabulary.word_start)
+    starts = vocabulary.word_starts(rows.tokens, rows.maskable)
     shares = 1 / np.arange(1, settings.max_ngram + 1)
     shape = len(starts), int(starts.sum(1).max(initial=0))
     lengths = 1 + rng.choice(settings.max_ngram, size=shape, p=shares / shares.sum())
@@ -141,7 +141,7 @@ def span_masking(
     # Without the tolerance, 0.15 x 20 would exceed 3.
     budget = np.ceil(settings.mask_rate * num_tokens - 1e-9).astype(np.int64)
     shares = (1 - settings.geometric_p) ** np.arange(settings.max_span_length)
-    starts = word_starts(rows.tokens, rows.maskable, vocabulary.word_start)
+    starts = vocabulary.word_starts(rows.tokens, rows.maskable)
     chosen = choose_spans(rows.maskable, starts, shares / shares.sum(), budget, rng)
     spans = runs(chosen)[1]
     draw = np.take_along_axis(rng.random(spans.shape), np.maximum(spans, 0), axis=1)

@@ -4,7 +4,6 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.pretraining.objectives.transforms.array_ops import word_starts
 from harness.pretraining.objectives.transforms.masking import (
     NgramMasking,
     SpanMasking,
@@ -95,7 +94,7 @@ def test_words_are_chosen_as_by_bert_and_ngrams_as_by_albert(
 def test_words_start_where_the_tokenizer_says_or_after_a_special_token() -> None:
     tokens = np.array([[2, 7, 8, 9, 3, 6, 8, 3]])  # 6 and 9 continue words
     maskable = np.array([[False, True, True, True, False, True, True, False]])
-    starts = word_starts(tokens, maskable, VOCABULARY.word_start)
+    starts = VOCABULARY.word_starts(tokens, maskable)
     assert starts.tolist() == [[False, True, True, False, False, True, True, False]]
 
 
@@ -146,7 +145,7 @@ def test_spans_start_with_words_and_are_apart() -> None:
     rows = make_rows([[125], [60, 50]] * 50)
     result = span_masking(SpanMasking(), rows, np.random.default_rng(0), VOCABULARY)
     assert result.spans is not None
-    starts = word_starts(rows.tokens, rows.maskable, VOCABULARY.word_start)
+    starts = VOCABULARY.word_starts(rows.tokens, rows.maskable)
     previous, own = result.spans[:, :-1], result.spans[:, 1:]
     begins = (own >= 0) & (previous < 0)
     assert starts[:, 1:][begins].all()
