@@ -13,6 +13,7 @@ from harness.experiment.arms import Arm, arm_name, changed_tree, combinations, r
 from harness.experiment.checks import (
     compute,
     continued_pretraining,
+    distillation,
     finetuning,
     grid,
     loggers,
@@ -229,7 +230,11 @@ def _arms(source: Source, experiment: Experiment, wrong: set[Any]) -> list[Arm]:
         return arms
     found: ProblemsOfArms = defaultdict(list)
     for arm in arms:
-        for keys, message in (*model.problems(arm), *continued_pretraining.problems(arm)):
+        for keys, message in (
+            *model.problems(arm),
+            *continued_pretraining.problems(arm),
+            *distillation.problems(arm, arms),
+        ):
             given = value_place(source, experiment, arm.labels, keys, "")
             found[source.place(given), message].append((given, arm.name))
     _report(source, found, len(arms))
