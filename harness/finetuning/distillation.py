@@ -14,18 +14,23 @@ KINDS = ("classification", "regression")
 """Kinds of tasks with a teacher: those with a vector of outputs per example."""
 
 
-class TaskDistillation(ConfigModel):
-    """Fine-tuning on the outputs of another arm that is fine-tuned on the same task: the prediction
-    layer of TinyBERT's task-specific distillation (Jiao et al. 2020, section 3.2, equation 10)."""
+class SoftTargetLoss(ConfigModel):
+    """How the outputs of a teacher are learned."""
 
-    teacher: str
-    """Name of the arm whose fine-tuned networks teach, seed by seed."""
     temperature: float = Field(default=1.0, gt=0)
     """By which the logits of student and teacher are divided; the loss is times temperature^2
     (Hinton et al. 2015, section 2). Jiao et al. 2020, section 3.2: 1."""
     soft_target_weight: float = Field(default=1.0, ge=0, le=1)
     """Weight of the teacher's outputs; the task's own loss has the rest. 0 is fine-tuning without a
     teacher. Jiao et al. 2020, equation 10: 1."""
+
+
+class TaskDistillation(SoftTargetLoss):
+    """Fine-tuning on the outputs of another arm that is fine-tuned on the same task: the prediction
+    layer of TinyBERT's task-specific distillation (Jiao et al. 2020, section 3.2, equation 10)."""
+
+    teacher: str
+    """Name of the arm whose fine-tuned networks teach, seed by seed."""
 
 
 def distillation_problem(

@@ -11,7 +11,7 @@ import numpy as np
 from torch import Tensor
 from torch.nn import functional as F
 
-from harness.finetuning.distillation import TaskDistillation
+from harness.finetuning.distillation import SoftTargetLoss
 from harness.finetuning.inputs import Batch
 
 TEACHER = "teacher"
@@ -26,11 +26,11 @@ class SoftTargets:
 
     outputs: np.ndarray
     """[num_examples, C] logits of classes, or [num_examples, 1] values."""
-    settings: TaskDistillation
+    settings: SoftTargetLoss
 
 
 def read_soft_targets(
-    folder: Path, settings: TaskDistillation, shape: tuple[int, int]
+    folder: Path, settings: SoftTargetLoss, shape: tuple[int, int]
 ) -> SoftTargets:
     """The outputs that a teacher left in `folder`.
 
@@ -70,7 +70,7 @@ def soft_target_loss(kind: str, outputs: Tensor, targets: Tensor, temperature: f
 def distilled_loss(
     loss: Callable[[Tensor, Batch], Tensor],
     kind: str,
-    settings: TaskDistillation,
+    settings: SoftTargetLoss,
     outputs: Tensor,
     batch: Batch,
 ) -> Tensor:

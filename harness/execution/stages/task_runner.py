@@ -19,7 +19,7 @@ from harness.finetuning.adaptation import read_adaptation
 from harness.finetuning.baselines.predictor import Predictor
 from harness.finetuning.costs import Costs
 from harness.finetuning.diagnostics.recorder import MAX_EXAMPLES, Recorder
-from harness.finetuning.distillation import TaskDistillation
+from harness.finetuning.distillation import SoftTargetLoss
 from harness.finetuning.encoded_cache import encoded
 from harness.finetuning.heads import task_head
 from harness.finetuning.heads.head import TaskHead
@@ -120,7 +120,7 @@ class TaskRunner:
             return None
         assert self.train_examples is not None
         shape = len(self.train_examples), self.head.num_outputs
-        settings = TaskDistillation.model_validate(given)
+        settings = SoftTargetLoss.model_validate(given)
         return read_soft_targets(self.context.inputs["teacher"], settings, shape)
 
     def train_outputs(self, model: TaskModel) -> np.ndarray:
