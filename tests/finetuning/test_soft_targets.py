@@ -26,7 +26,7 @@ LONGER = SETTINGS.model_copy(update={"epochs": 12})
 
 
 def taught(task: TaskData, wanted: np.ndarray, **fields: float) -> TaskData:
-    settings = SoftTargetLoss(**fields)  # type: ignore[arg-type]
+    settings = SoftTargetLoss(**fields)
     return replace(task, soft_targets=SoftTargets(wanted.astype(np.float32), settings))
 
 
