@@ -12,11 +12,10 @@ from harness.core.config import unknown_name
 from harness.experiment.arms import Arm, arm_name, changed_tree, combinations, resolve_arm
 from harness.experiment.checks import (
     compute,
-    continued_pretraining,
+    each_arm,
     finetuning,
     grid,
     loggers,
-    model,
     quantities,
     search,
     size,
@@ -230,7 +229,7 @@ def _arms(source: Source, experiment: Experiment, wrong: set[Any]) -> list[Arm]:
         return arms
     found: ProblemsOfArms = defaultdict(list)
     for arm in arms:
-        for keys, message in (*model.problems(arm), *continued_pretraining.problems(arm)):
+        for keys, message in each_arm.problems(arm, arms):
             given = value_place(source, experiment, arm.labels, keys, "")
             found[source.place(given), message].append((given, arm.name))
     _report(source, found, len(arms))

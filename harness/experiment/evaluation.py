@@ -9,6 +9,7 @@ from harness.core.config import ConfigModel, unknown_name
 from harness.finetuning.adaptation import AnyAdaptation, Full
 from harness.finetuning.continued_pretraining import ContinuedPretraining
 from harness.finetuning.diagnostics import DIAGNOSTICS
+from harness.finetuning.distillation import TaskDistillation, distillation_problem
 from harness.finetuning.protocol import Finetune, Protocol
 from harness.finetuning.task_chain import IntermediateTask, Multitask, siamese_problem
 from harness.tasks import TASKS
@@ -46,6 +47,9 @@ class Evaluate(ConfigModel):
     sequential: bool = False
     """Whether one model is fine-tuned on the chosen tasks one after the other, in order. After each
     task, it is scored on that task and on the earlier ones."""
+    distillation: TaskDistillation | None = None
+    """Fine-tuning on the outputs of another arm on the same task (Jiao et al. 2020, section 3.2);
+    null: on the labels alone."""
 
     @property
     def other_tasks(self) -> dict[str, object]:
@@ -114,6 +118,21 @@ class Evaluate(ConfigModel):
             )
         for one in self.intermediate_tasks:
             self._check_intermediate(one)
+        return self
+
+    @model_validator(mode="after")
+    def _has_outputs_to_learn(self) -> "Evaluate":
+        if not self.distillation:
+            return self
+        if self.multitask or self.sequential:
+            field = "multitask" if self.multitask else "sequential"
+            raise ValueError(
+                f"distillation needs a model for each task, but {field} trains one for all; keep "
+                "one of them"
+            )
+        tasks = self.chosen.values()
+        if why := distillation_problem(self.distillation, tasks, self.protocol, self.adaptation):
+            raise ValueError(why)
         return self
 
     def _check_intermediate(self, one: IntermediateTask) -> None:

@@ -18,6 +18,7 @@ from torch.utils.data import IterableDataset
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Batch, Encoded, TrainBatches
 from harness.finetuning.protocol import Finetune
+from harness.finetuning.soft_targets import TEACHER, SoftTargets
 from harness.finetuning.task_chain import Multitask
 from harness.finetuning.task_model import TaskModel
 
@@ -35,6 +36,8 @@ class TaskData:
 
     head: TaskHead
     train: Encoded
+    soft_targets: SoftTargets | None = None
+    """Of its examples; null: it is learned from labels."""
 
 
 def mixing_shares(sizes: Sequence[int], mixing: Multitask) -> np.ndarray:
@@ -67,8 +70,11 @@ class MultitaskBatches(IterableDataset[Batch]):
         streams = [_endless(part) for part in self.parts]
         for index in self.indices:
             task = self.tasks[index]
-            batch = task.head.collate(task.train, next(streams[index]))
-            yield batch | {TASK: torch.tensor(index)}
+            items = next(streams[index])
+            batch = task.head.collate(task.train, items) | {TASK: torch.tensor(index)}
+            if task.soft_targets:
+                batch[TEACHER] = torch.from_numpy(task.soft_targets.outputs[items])
+            yield batch
 
 
 def _endless(part: TrainBatches) -> Iterator[np.ndarray]:

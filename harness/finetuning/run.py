@@ -17,13 +17,14 @@ from harness.finetuning.adaptation import ADAPTATIONS, Adaptation
 from harness.finetuning.compatibility import noise_problem, settings_problem
 from harness.finetuning.costs import Costs, measure
 from harness.finetuning.heads.head import TaskHead
-from harness.finetuning.inputs import Encoded
+from harness.finetuning.inputs import Batch, Encoded
 from harness.finetuning.methods import adapt
 from harness.finetuning.methods.layerwise import reinitialise
 from harness.finetuning.methods.parts import freeze_unused
-from harness.finetuning.module import EpochCallback, FinetuningModule, OnEpoch
+from harness.finetuning.module import EpochCallback, FinetuningModule, Loss, OnEpoch
 from harness.finetuning.multitask import MultitaskBatches, MultitaskModel, TaskData, multitask_loss
 from harness.finetuning.protocol import Finetune
+from harness.finetuning.soft_targets import distilled_loss
 from harness.finetuning.task_chain import Multitask
 from harness.finetuning.task_model import TaskModel
 from harness.finetuning.used_embeddings import use_rows, with_all_rows
@@ -106,7 +107,9 @@ def finetune(
     others = [_with_head(head, first.backbone, adaptation, seed) for head in heads[1:]]
     model = MultitaskModel([first, *others], mixing)
     choose_attention(model, compute)
-    loss = partial(multitask_loss, heads, model.log_variances)
+    loss: Loss = partial(multitask_loss, heads, model.log_variances)
+    if soft := tasks[0].soft_targets:  # of a single task
+        loss = partial(distilled_loss, loss, heads[0].task.kind, soft.settings)
     costs = _costs(model.part(0), tasks[0], settings) if len(tasks) == 1 else None
     # Callbacks read all weights, and the auxiliary loss predicts all tokens.
     whole = callbacks or settings.auxiliary_lm_weight or trainer.strategy.root_device.type != "cpu"
@@ -191,15 +194,43 @@ def predict(
     Args:
         precision: as in `Compute`.
     """
+    found = _of_each_item(partial(head.predict_batch, model), model, head, data, precision)
+    return head.predictions(found, data, examples)
+
+
+@torch.inference_mode()
+def outputs(
+    model: TaskModel, head: TaskHead, data: Encoded, precision: str = DEFAULT_COMPUTE.precision
+) -> np.ndarray:
+    """[num_items, C] outputs of the model, float32; leaves it in evaluation mode.
+
+    Args:
+        precision: as in `Compute`.
+    """
+    return np.stack(
+        _of_each_item(
+            lambda batch: model(batch).float().cpu().numpy(), model, head, data, precision
+        )
+    )
+
+
+def _of_each_item(
+    found_of: Callable[[Batch], Sequence[Any]],
+    model: TaskModel,
+    head: TaskHead,
+    data: Encoded,
+    precision: str,
+) -> list[Any]:
+    """What `found_of` finds for each item of a batch, in the order of `data`."""
     model.eval()
     device = next(model.parameters()).device
     order = np.argsort(data.lengths, kind="stable")
-    outputs: list[Any] = [None] * data.num_items
+    of_items: list[Any] = [None] * data.num_items
     for start in range(0, len(order), EVALUATION_BATCH):
         items = order[start : start + EVALUATION_BATCH]
         batch = {name: value.to(device) for name, value in head.collate(data, items).items()}
         with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16-mixed"):
-            found = head.predict_batch(model, batch)
+            found = found_of(batch)
         for item, output in zip(items, found, strict=True):
-            outputs[item] = output
-    return head.predictions(outputs, data, examples)
+            of_items[item] = output
+    return of_items

@@ -22,6 +22,7 @@ from harness.plan.graph import StageGraph
 from harness.plan.plan import CHOSEN, FinetuneRun, ProbeRun, RetainedLoss, SequentialScore
 from harness.plan.search_stages import add_pretrain_search, add_search
 from harness.plan.task_chain_stages import TaskChain, chain_unsupported_reason, is_sequential
+from harness.plan.teaching_runs import TeachingRuns, teacher_unsupported_reason
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.tasks.task import Task
 
@@ -29,8 +30,8 @@ from harness.tasks.task import Task
 class PlanBuilder:
     """Adds the stages of arms to a graph and lists the runs that their results come from."""
 
-    def __init__(self, experiment: Experiment) -> None:
-        self.experiment = experiment
+    def __init__(self, experiment: Experiment, teaching: TeachingRuns) -> None:
+        self.experiment, self.teaching = experiment, teaching
         self.graph = StageGraph(experiment)
         in_worlds = experiment.seeds.world == "per_seed"
         self.graphs = {
@@ -45,7 +46,7 @@ class PlanBuilder:
         self.unsupported: dict[tuple[str, str], str] = {}
 
     def add(self, arm: Arm) -> None:
-        """Adds all stages of an arm.
+        """Adds all stages of an arm, after those of its teacher.
 
         Raises:
             ValueError: the files of a corpus, task, probe or checkpoint are missing.
@@ -54,6 +55,7 @@ class PlanBuilder:
         evaluate = arm.evaluate
         for name, task in evaluate.chosen.items():
             why = self._unsupported(arm, task) or chain_unsupported_reason(arm, task)
+            why = why or teacher_unsupported_reason(arm, task, self.unsupported)
             if why:
                 self.unsupported[arm.name, name] = why
             else:
@@ -169,6 +171,8 @@ class PlanBuilder:
         layer = getattr(arm.evaluate.adaptation, "layer", None)
         if task.kind == "similarity" and layer is not None:
             base["reads_layer"] = True  # earlier versions read the last layer
+        if arm.evaluate.distillation and task.train:
+            base["distillation"] = arm.evaluate.distillation.model_dump(exclude={"teacher"})
         return base
 
     def _add_task(self, arm: Arm, task: Task, tokenizers: Mapping[int, str]) -> None:
@@ -181,6 +185,7 @@ class PlanBuilder:
             seed, graph = next(iter(self.graphs.items()))
             first = self._parents(arm, task, seed, tokenizers)
             first |= TaskChain(graph, arm, first, seeds.finetune[0]).before(task)
+            first |= self.teaching.before(arm, task, seed, seeds.finetune[0])
             base = self._base_spec(arm, task, seed)
             tune["tune"] = add_search(graph, arm, task, base, first, cost)
         # Otherwise all fine-tuning seeds give the same result.
@@ -189,6 +194,7 @@ class PlanBuilder:
             "predict_test": bool(evaluate.predict_test and task.test),
             "diagnostics": evaluate.diagnostics if trained else (),
             "save_weights": bool(evaluate.save_weights and trained),
+            "teaches": bool(arm.name in self.teaching.teachers and trained),
         }
         given = {name: value for name, value in optional.items() if value}
         given |= self.graph.perturbation(evaluate)
@@ -205,6 +211,7 @@ class PlanBuilder:
             specs = of_world[graph.world]
             parents = self._parents(arm, task, pretrain_seed, tokenizers)
             parents |= TaskChain(graph, arm, parents, seed, fraction).before(task)
+            parents |= self.teaching.before(arm, task, pretrain_seed, seed)
             label = f"{arm.name}, {task.name}, seed {pretrain_seed}, fine-tuning seed {seed}"
             if fraction < 1:
                 label = f"{label}, after {fraction:.3g}"
@@ -212,6 +219,7 @@ class PlanBuilder:
             key = self.graph.stage("finetune", label, spec, {**parents, **tune}, flops)
             run = FinetuneRun(arm.name, task.name, pretrain_seed, seed, key, fraction)
             self.finetune_runs.append(run)
+            self.teaching.add(run)
 
     def _add_sequence(self, arm: Arm, tokenizers: Mapping[int, str]) -> None:
         finetune_seeds = self.experiment.seeds.finetune

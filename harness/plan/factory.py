@@ -9,6 +9,7 @@ from harness.plan.builder import PlanBuilder
 from harness.plan.differences import check_contract, differing_fields, is_declared
 from harness.plan.plan import Plan
 from harness.plan.plugin_checks import check_functions
+from harness.plan.teaching_runs import TeachingRuns, teachers_first
 
 
 def load_plan(path: Path, overrides: Sequence[str] = (), variants: Sequence[str] = ()) -> Plan:
@@ -29,8 +30,8 @@ def make_plan(declaration: Declaration) -> Plan:
         PluginError: a member of a plug-in fails, or does not do what its registry asks for.
     """
     arms = declaration.arms
-    builder = PlanBuilder(declaration.experiment)
-    for arm in arms:
+    builder = PlanBuilder(declaration.experiment, TeachingRuns(arms))
+    for arm in teachers_first(arms):
         builder.add(arm)
     check_functions(builder.graph.stages.values())
     differences = differing_fields(arms)

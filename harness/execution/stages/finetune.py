@@ -4,6 +4,7 @@ scores."""
 import math
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
 from harness.execution.stages.context import Metrics, StageContext, write_json
@@ -13,6 +14,7 @@ from harness.finetuning.adapted_weights import save_adapted
 from harness.finetuning.diagnostics import DIAGNOSTICS_FILE
 from harness.finetuning.multitask import save_head
 from harness.finetuning.run import finetune as train
+from harness.finetuning.soft_targets import OUTPUTS
 from harness.finetuning.task_chain import Multitask
 from harness.tasks import scores
 from harness.tasks.load_examples import available_splits
@@ -70,6 +72,8 @@ def finetune(context: StageContext) -> Metrics:
         metrics |= run.costs.metrics
     if spec.get("save_weights") and run.model:
         save_adapted(run.model, runner.adaptation, context.out / "weights")
+    if spec.get("teaches") and run.model:
+        np.save(context.out / OUTPUTS, runner.train_outputs(run.model))
     frames, counts = [], {}
     noise = Perturbation.model_validate(spec.get("perturb") or {})
     for split in available_splits(runner.task, with_test=spec.get("predict_test", False)):

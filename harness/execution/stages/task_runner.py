@@ -21,6 +21,7 @@ from harness.finetuning.costs import Costs
 from harness.finetuning.diagnostics import TRAIN_SCORES
 from harness.finetuning.diagnostics.recorder import MAX_EXAMPLES, Recorder
 from harness.finetuning.diagnostics.train_scores import train_scores
+from harness.finetuning.distillation import SoftTargetLoss
 from harness.finetuning.encoded_cache import encoded
 from harness.finetuning.heads import task_head
 from harness.finetuning.heads.head import TaskHead
@@ -29,8 +30,9 @@ from harness.finetuning.inputs import Encoded
 from harness.finetuning.multitask import MultitaskModel, TaskData, load_head
 from harness.finetuning.prompting import prompted
 from harness.finetuning.protocol import Finetune, Protocol
-from harness.finetuning.run import finetune, predict, prepared_model
+from harness.finetuning.run import finetune, outputs, predict, prepared_model
 from harness.finetuning.search.trials import WORST
+from harness.finetuning.soft_targets import SoftTargets, read_soft_targets
 from harness.finetuning.task_model import TaskModel
 from harness.models.checkpoints.files import read_metadata
 from harness.pretraining.callbacks import CHECKPOINTS, fraction_name
@@ -110,7 +112,23 @@ class TaskRunner:
     @property
     def training_data(self) -> TaskData:
         """The encoded train set with the task's head."""
-        return TaskData(self.head, self.encode(self.train_examples))
+        return TaskData(self.head, self.encode(self.train_examples), self._soft_targets)
+
+    @cached_property
+    def _soft_targets(self) -> SoftTargets | None:
+        """The outputs of a teacher on the train set; null without one."""
+        given = self.context.spec.get("distillation")
+        if not given:
+            return None
+        assert self.train_examples is not None
+        shape = len(self.train_examples), self.head.num_outputs
+        settings = SoftTargetLoss.model_validate(given)
+        return read_soft_targets(self.context.inputs["teacher"], settings, shape)
+
+    def train_outputs(self, model: TaskModel) -> np.ndarray:
+        """[num_examples, C] outputs of a model on the train set, from which others learn."""
+        data, precision = self.encode(self.train_examples), self.context.compute.precision
+        return outputs(model, self.head, data, precision)
 
     @property
     def truncated(self) -> float:

@@ -1,0 +1,14 @@
+"""The checks of each arm alone, and of the arm that it learns from."""
+
+from collections.abc import Sequence
+
+from harness.experiment.arms import Arm
+from harness.experiment.checks import continued_pretraining, distillation, model
+from harness.experiment.checks.grid import Problems
+
+
+def problems(arm: Arm, arms: Sequence[Arm]) -> Problems:
+    """The problems of an arm among `arms`."""
+    yield from model.problems(arm)
+    yield from continued_pretraining.problems(arm)
+    yield from distillation.problems(arm, arms)
