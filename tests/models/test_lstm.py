@@ -1,6 +1,7 @@
 """LSTMs of one and of both directions: against torch's own with the same weights; who sees what."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -48,7 +49,7 @@ def torchs(network: Lstm, number: int) -> nn.LSTM:
         layers.append(network.backward_layers)
     inputs = layers[0][number].input_size
     found = nn.LSTM(inputs, 16 // len(layers), batch_first=True, bidirectional=len(layers) > 1)
-    weights = {}
+    weights: dict[str, Any] = {}
     for stack, suffix in zip(layers, ("", "_reverse"), strict=False):
         weights |= {f"{name}{suffix}": w for name, w in stack[number].state_dict().items()}
     found.load_state_dict(weights)
@@ -111,7 +112,7 @@ def test_what_a_token_reaches(
 @BOTH
 @pytest.mark.parametrize("architecture", [{}, {"tie_embeddings": False}, {"embedding_size": 12}])
 def test_it_is_saved_whole_and_counted(
-    family: str, architecture: dict[str, object], tmp_path: Path
+    family: str, architecture: dict[str, Any], tmp_path: Path
 ) -> None:
     backbone = make(family, **architecture)
     backbone.save(tmp_path)

@@ -50,7 +50,7 @@ def worlds_above(plan: Plan, key: str) -> set[int]:
 def test_all_that_a_seed_builds_on_is_of_its_world(chain: str) -> None:
     evaluate = {"tasks": ["micro-sst2", "micro-mrpc"], "probes": ["micro-cloze"], **CHAINS[chain]}
     plan = planned(**PER_SEED, evaluate=evaluate)
-    runs = [*plan.finetune_runs, *plan.probe_runs, *plan.sequential_scores]
+    runs: list[Any] = [*plan.finetune_runs, *plan.probe_runs, *plan.sequential_scores]
     assert {run.pretrain_seed for run in runs} == {0, 1, 2}
     for run in runs:
         assert worlds_above(plan, run.key) == {run.pretrain_seed}

@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 
 from harness.execution.stages.context import Metrics, StageContext, write_json
+from harness.execution.stages.planned_data import read_examples
 from harness.execution.stages.search import tuned_spec
-from harness.execution.stages.task_runner import TaskRunner, head_file, read_examples
+from harness.execution.stages.task_runner import TaskRunner, head_file
 from harness.finetuning.adapted_weights import save_adapted
 from harness.finetuning.diagnostics import DIAGNOSTICS_FILE
 from harness.finetuning.multitask import save_head

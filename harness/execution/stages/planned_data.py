@@ -4,10 +4,10 @@ between would give a wrong result under the stage's key."""
 import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from shutil import copyfile
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
@@ -17,9 +17,12 @@ from harness.data.corpora.sources import Corpus
 from harness.data.digests import check_unchanged, unchanged
 from harness.models.checkpoints import files
 from harness.pretraining.recipes.pretrain import Pretrain
+from harness.tasks import load_examples
 from harness.tasks.evaluation_texts import evaluation_fingerprints
+from harness.tasks.examples import Examples
 from harness.tasks.probes.items import Item, fingerprint, load_items
 from harness.tasks.probes.probe import Probe
+from harness.tasks.task import Split, Task
 
 CORPUS: TypeAdapter[Corpus] = TypeAdapter(Corpus)
 
@@ -97,3 +100,25 @@ def _copy_vectors(file: Path, planned: str, copy: Path) -> None:
     with copy.open("rb") as stream:
         found = hashlib.file_digest(stream, "sha256").hexdigest()
     check_unchanged("the word vectors", planned, found)
+
+
+@lru_cache(maxsize=8)
+def _read(content: str, split: str, planned: str) -> Examples:
+    task = Task.model_validate_json(content)
+    with unchanged(f"the data of {task.name}", planned, partial(load_examples.fingerprint, task)):
+        return load_examples.load_examples(
+            task, "train" if split == "train" else Split.model_validate_json(split)
+        )
+
+
+def read_examples(task: Task, split: Split | Literal["train"], planned: str) -> Examples:
+    """The examples of a split; the most recent are kept in memory, as many stages share them.
+
+    Args:
+        planned: fingerprint of the data in the key of the stage.
+
+    Raises:
+        ValueError: the data have changed since, are missing, or do not match the declaration.
+    """
+    name = split if isinstance(split, str) else split.model_dump_json()
+    return _read(task.model_dump_json(), name, planned)

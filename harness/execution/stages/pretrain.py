@@ -22,9 +22,10 @@ from harness.execution.stages.planned_data import (
     planned_checkpoint,
     planned_items,
     planned_text,
+    read_examples,
     with_planned_vectors,
 )
-from harness.execution.stages.task_runner import HOLDOUT_SEED, network_folder, read_examples
+from harness.execution.stages.task_runner import HOLDOUT_SEED, network_folder
 from harness.execution.utilisation import known_peak
 from harness.finetuning.search.pretrain_search import BEST, with_settings
 from harness.plan.learned_vocabularies import VOCAB_SIZE

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache, partial
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -12,8 +11,8 @@ import torch
 from transformers import PreTrainedTokenizerFast
 
 from harness.core.names import file_name
-from harness.data.digests import unchanged
 from harness.execution.stages.context import StageContext
+from harness.execution.stages.planned_data import read_examples
 from harness.finetuning import baselines
 from harness.finetuning.adaptation import read_adaptation
 from harness.finetuning.baselines.predictor import Predictor
@@ -37,9 +36,8 @@ from harness.finetuning.task_model import TaskModel
 from harness.models.checkpoints.files import read_metadata
 from harness.pretraining.callbacks import CHECKPOINTS, fraction_name
 from harness.tasks.examples import Examples, split_holdout
-from harness.tasks.load_examples import fingerprint, load_examples
 from harness.tasks.scores import score
-from harness.tasks.task import Split, Task
+from harness.tasks.task import Task
 
 HOLDOUT_SEED = 0
 HEADS = "heads"
@@ -249,28 +247,6 @@ class TaskRunner:
     def _holdout_scores(self, predict: Predictor) -> dict[str, float | None]:
         holdout = self._split[1]
         return score(self.task, holdout, predict(holdout))
-
-
-@lru_cache(maxsize=8)
-def _read(content: str, split: str, planned: str) -> Examples:
-    task = Task.model_validate_json(content)
-    with unchanged(f"the data of {task.name}", planned, partial(fingerprint, task)):
-        return load_examples(
-            task, "train" if split == "train" else Split.model_validate_json(split)
-        )
-
-
-def read_examples(task: Task, split: Split | Literal["train"], planned: str) -> Examples:
-    """The examples of a split; the most recent are kept in memory, as many stages share them.
-
-    Args:
-        planned: fingerprint of the data in the key of the stage.
-
-    Raises:
-        ValueError: the data have changed since, are missing, or do not match the declaration.
-    """
-    name = split if isinstance(split, str) else split.model_dump_json()
-    return _read(task.model_dump_json(), name, planned)
 
 
 def head_file(folder: Path, task: str) -> Path:

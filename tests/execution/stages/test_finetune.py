@@ -15,8 +15,9 @@ from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
 from harness.execution.stages.context import StageContext
 from harness.execution.stages.finetune import finetune, train_tasks
+from harness.execution.stages.planned_data import read_examples
 from harness.execution.stages.search import trial, tune
-from harness.execution.stages.task_runner import TaskRunner, head_file, read_examples
+from harness.execution.stages.task_runner import TaskRunner, head_file
 from harness.models import MODELS, Size
 from harness.models.blueprints import Tokens
 from harness.models.build import build

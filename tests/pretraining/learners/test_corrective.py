@@ -159,7 +159,12 @@ def test_samples_are_drawn_without_dropout(monkeypatch: pytest.MonkeyPatch) -> N
     model, batch = make_learner(dropout=0.3), make_batch()
     sampled: list[Tensor] = []
     draw = model.draw
-    monkeypatch.setattr(model, "draw", lambda logits, share: sampled.append(logits) or draw(logits))
+
+    def kept(logits: Tensor, share: float) -> Any:
+        sampled.append(logits)
+        return draw(logits)
+
+    monkeypatch.setattr(model, "draw", kept)
     guesses = model.predictions(batch)["token"][0]
     assert model.generator.training
     with torch.no_grad():
