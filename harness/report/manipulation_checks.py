@@ -5,7 +5,7 @@ effect (in experimental psychology, a manipulation check). An expectation is voi
 names is not shown to be above chance, or above the same network without pretraining (one-sided, at
 5 %), if all runs of all its arms are at the highest possible score, or if arms have the same runs.
 Of arms that differ in the amount of training alone, one that has learned is enough: what more of it
-does is the question.
+does is the question. An interaction is void if both arms of one of its differences are at chance.
 """
 
 import math
@@ -19,7 +19,7 @@ from harness.analysis.comparison.differences import LEVEL, Outcome
 from harness.analysis.frames.scores import probes_frame
 from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Difference
-from harness.experiment.expectation import Expectation
+from harness.experiment.expectation import Expectation, Interaction
 from harness.leaderboard.build import experiment_table
 from harness.report.chance_checks import UNTRAINED, chance_levels, controls
 from harness.report.difference_tables import interval, points
@@ -60,12 +60,21 @@ def void_reasons(
         return [f"{named} are at the highest possible score ({top:.1f}) in every run"]
     if outcome.are_same(one.arms):
         return ["arms have the same score in every run"]
-    if UNTRAINED in map(known.get, one.arms):
-        return []
     shown = learned or outcome
     floor = _level(shown.terms, _chance(results, shown))
+    if UNTRAINED in map(known.get, one.arms):
+        return list(_sides_at_chance(outcome, one, floor))
     low = [reason for arm in arms for reason in _low(results, shown, arm, floor)]
     return [] if len(low) < len(arms) and _differ_in_amount(results, one.arms) else low
+
+
+def _sides_at_chance(outcome: Outcome, one: Expectation, floor: float | None) -> Iterator[str]:
+    """Differences of an interaction between two arms at chance, neither of which can lose."""
+    if floor is None or not isinstance(one, Interaction):
+        return
+    for side in (one.better, one.worse):
+        if not any(_is_above(outcome.above(arm, floor)) for arm in side):
+            yield f"neither {side[0]} nor {side[1]} is shown to be above chance ({floor:.1f})"
 
 
 def _differ_in_amount(results: Results, arms: Sequence[str]) -> bool:

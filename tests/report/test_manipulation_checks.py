@@ -137,3 +137,14 @@ def test_an_arm_at_the_ceiling_is_above_an_untrained_network(fabricate: Any) -> 
     data = with_recipes(data, scratch=UNTRAINED)
     (verdict,) = verdicts_of(expecting(data, "one > scratch"))
     assert verdict.word == "confirmed"
+
+
+def test_what_is_at_chance_cannot_lose(fabricate: Any) -> None:
+    skills = {"tuned": 0.95, "noisy": 0.8, "scratch": 0.5, "scratch_noisy": 0.5}
+    data = fabricate(skills, tasks=("qnli",), seeds=(4, 1), examples=1000)
+    data = with_recipes(data, scratch=UNTRAINED, scratch_noisy=UNTRAINED)
+    lost = "scratch - scratch_noisy > tuned - noisy"
+    void, gained = verdicts_of(expecting(data, lost, "tuned - scratch > noisy - scratch_noisy"))
+    assert (void.word, gained.word) == ("void", "confirmed")
+    expected = "neither scratch nor scratch_noisy is shown to be above chance (50."
+    assert void.reason.startswith(expected)
