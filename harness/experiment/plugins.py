@@ -41,7 +41,7 @@ REGISTRIES = {
     "CALLBACKS": "harness.pretraining.trainer",
     "LOGGERS": "harness.pretraining.loggers",
     "MODELS": "harness.models",
-    "SIZES": "harness.models",
+    "SIZES": "harness.models.sizes",
     "CORPORA": "harness.data.corpora",
     "TOKENIZERS": "harness.data.tokenizers",
     "TASKS": "harness.tasks",
