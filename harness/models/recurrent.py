@@ -15,6 +15,8 @@ from transformers.modeling_outputs import BaseModelOutput
 from harness.models import Architecture, Size
 from harness.models.blueprints import Blueprint, Tokens
 
+Layer = Callable[[Tensor], Tensor]
+
 
 class LstmConfig(PreTrainedConfig):
     """Configuration of `Lstm`."""
@@ -65,7 +67,7 @@ class Lstm(PreTrainedModel):
     tied to the embeddings V x E, without a bias.
     """
 
-    config_class = LstmConfig
+    config_class: type[LstmConfig] = LstmConfig
     config: LstmConfig
 
     def __init__(self, config: LstmConfig) -> None:
@@ -122,9 +124,9 @@ class Lstm(PreTrainedModel):
 
     def _read(self, layers: nn.ModuleList, states: Tensor) -> list[Tensor]:
         """States [B, T, .] of each LSTM of one direction."""
-        return self._stacked([lambda inputs, one=one: one(inputs)[0] for one in layers], states)
+        return self._stacked([_outputs(lstm) for lstm in layers], states)
 
-    def _stacked(self, layers: list[Callable[[Tensor], Tensor]], states: Tensor) -> list[Tensor]:
+    def _stacked(self, layers: list[Layer], states: Tensor) -> list[Tensor]:
         """The outputs of `layers`, each of which reads the one below."""
         out: list[Tensor] = []
         for number, layer in enumerate(layers):
@@ -165,11 +167,11 @@ class BiLstm(Lstm):
     config_class = BiLstmConfig
 
     def _states(self, embedded: Tensor, order: Tensor) -> list[Tensor]:
-        def both(ahead: nn.Module, back: nn.Module) -> Callable[[Tensor], Tensor]:
-            return lambda inputs: joined(ahead(inputs)[0], back(reordered(inputs, order))[0], order)
+        def both(ahead: Layer, back: Layer) -> Layer:
+            return lambda inputs: joined(ahead(inputs), back(reordered(inputs, order)), order)
 
         pairs = zip(self.forward_layers, self.backward_layers, strict=True)
-        return self._stacked([both(*pair) for pair in pairs], embedded)
+        return self._stacked([both(*map(_outputs, pair)) for pair in pairs], embedded)
 
 
 class ElmoConfig(BiLstmConfig):
@@ -201,6 +203,10 @@ class Elmo(Lstm):
         ahead = self._read(self.forward_layers, embedded)
         back = self._read(self.backward_layers, reordered(embedded, order))
         return [joined(f, b, order) for f, b in zip(ahead, back, strict=True)]
+
+
+def _outputs(lstm: nn.Module) -> Layer:
+    return lambda inputs: lstm(inputs)[0]
 
 
 def _lstms(config: LstmConfig) -> nn.ModuleList:

@@ -4,7 +4,7 @@ bidirectional one (sections 3.1 and 5.1).
 Shapes: B sequences, T tokens, H hidden size, V vocabulary.
 """
 
-from typing import Any
+from typing import Any, cast
 
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -47,6 +47,8 @@ class TwoWayConfig(PreTrainedConfig):
         """The configuration of one direction, whose token embeddings are outside."""
         return GPT2Config(
             vocab_size=1,
+            bos_token_id=None,
+            eos_token_id=None,
             n_positions=self.max_position_embeddings,
             n_embd=self.hidden_size // 2,
             n_layer=self.num_hidden_layers,
@@ -73,9 +75,7 @@ class TwoWay(PreTrainedModel):
     def __init__(self, config: TwoWayConfig) -> None:
         super().__init__(config)
         self.embeddings = nn.Embedding(config.vocab_size, config.hidden_size // 2)
-        self.forward_half: Any = GPT2Model(config.half)
-        self.backward_half: Any = GPT2Model(config.half)
-        self.forward_half.wte = self.backward_half.wte = None
+        self.forward_half, self.backward_half = _gpt2(config), _gpt2(config)
         self.post_init()
 
     def get_input_embeddings(self) -> nn.Module:
@@ -111,6 +111,13 @@ class TwoWay(PreTrainedModel):
     def token_logits(self, states: Tensor) -> Tensor:
         """[..., V] logits from [..., H/2] states of either direction."""
         return F.linear(states, self.embeddings.weight)
+
+
+def _gpt2(config: TwoWayConfig) -> Any:
+    """One direction, without token embeddings of its own."""
+    half = cast(Any, GPT2Model(config.half))
+    half.wte = None
+    return half
 
 
 def _config(architecture: Architecture, size: Size, tokens: Tokens) -> TwoWayConfig:

@@ -45,9 +45,11 @@ def adapters(model: TaskModel, adaptation: Adapters) -> None:
     network.requires_grad_(False)
     for parameter in norms:
         parameter.requires_grad_(True)
-    hidden_size = model.backbone.hidden_size
-    for _, projection in modules_called(network, names_of(network).outputs):
-        bottleneck = Bottleneck(hidden_size, adaptation.bottleneck)
+    names = names_of(network)
+    for _, projection in modules_called(network, names.outputs):
+        shape = cast(Tensor, projection.weight).shape
+        width = shape[1] if names.transposed else shape[0]  # in a two-way network, half of H
+        bottleneck = Bottleneck(width, adaptation.bottleneck)
         projection.add_module("adapter", bottleneck.to(next(projection.parameters()).device))
         projection.register_forward_hook(_apply_adapter)
 
