@@ -61,7 +61,7 @@ def test_experiments_are_computed_within_a_budget(
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["E999"], "the claim must be one of"),
+        (["E999"], "the claim 'E999' is not known"),
         (["E4"], "no shipped experiment tests E4"),
         (["E1", "--budget", "2h"], "--budget has an effect with --run only"),
         (["E1", "--run", "--budget", "two hours"], "must be a time such as 90m or 2h"),

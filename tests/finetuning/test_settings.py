@@ -37,8 +37,10 @@ class Context:
 class TwoClasses:
     """The part of a head that makes a model."""
 
+    protocol = Protocol()
+
     def make_model(self, backbone: Backbone, adaptation: Adaptation) -> Classifier:
-        return Classifier(backbone, 2, Protocol(), adaptation)
+        return Classifier(backbone, 2, self.protocol, adaptation)
 
 
 def optimisation(**settings: Any) -> tuple[Classifier, torch.optim.Optimizer, Any]:

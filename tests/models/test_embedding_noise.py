@@ -111,7 +111,9 @@ def test_neftune_is_of_training_alone(name: str, tmp_path: Path) -> None:
     """Of every adaptation that reads the inputs in training, with padding."""
     make_backbone(name).save(tmp_path)
     noisy = Finetune(neftune_alpha=1.0)
-    head: Any = SimpleNamespace(pad_token_id=PAD, make_model=lambda b, a: Classifier(b, 2, DRY, a))
+    head: Any = SimpleNamespace(
+        pad_token_id=PAD, protocol=DRY, make_model=lambda b, a: Classifier(b, 2, DRY, a)
+    )
     for method in (Full(), Lora(), PromptTuning(length=3)):
         plain, model = (
             prepared_model(tmp_path, head, method, 0, settings) for settings in (Finetune(), noisy)
@@ -127,7 +129,7 @@ def test_neftune_is_of_training_alone(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("name", "reading"), [("elmo", "bilm"), ("xlnet", "bidirectional")])
 def test_neftune_of_other_networks_is_refused(name: str, reading: str, tmp_path: Path) -> None:
     make_backbone(name, reading).save(tmp_path)
-    head: Any = SimpleNamespace(pad_token_id=PAD)
+    head: Any = SimpleNamespace(pad_token_id=PAD, protocol=DRY)
     with pytest.raises(ValueError, match=f"is read {reading}; leave it out"):
         prepared_model(tmp_path, head, Full(), 0, Finetune(neftune_alpha=5.0))
 

@@ -125,7 +125,7 @@ def test_a_changed_checkpoint_is_refused(tmp_path: Path) -> None:
 
 def test_changed_items_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     probe = PROBES["blimp"]
-    monkeypatch.setattr("harness.execution.stages.planned_data.load_items", lambda _: [])
+    monkeypatch.setattr("harness.execution.stages.planned_data.load_items", lambda *_: [])
     monkeypatch.setenv("HARNESS_DATA", str(tmp_path))
     data = probe.data
     assert isinstance(data, HubData)
