@@ -64,7 +64,7 @@ def print_plan(known: Outlook, console: Console, spread: SeedSpread | None = Non
     console.print(
         f"{evaluate.suite_value.name}: {', '.join(evaluate.chosen)}; "
         f"seeds {len(experiment.seeds.pretrain)} x {len(experiment.seeds.finetune)}"
-        f"{', a world each' if experiment.seeds.world == 'per_seed' else ''}; "
+        f"{', a world each' if experiment.seeds.in_worlds else ''}; "
         f"{_trials(plan)}"
     )
     if plan.searches:

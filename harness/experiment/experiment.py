@@ -26,6 +26,11 @@ class Seeds(ConfigModel):
     facts, text, tokenizer, tasks and probes, which all arms share. Differences are then about
     worlds of this kind, not about one."""
 
+    @property
+    def in_worlds(self) -> bool:
+        """Whether each pretraining seed has a world of its own."""
+        return self.world == "per_seed"
+
     @field_validator("pretrain", "finetune", mode="before", json_schema_input_type=int | list[int])
     @classmethod
     def _count(cls, value: Any) -> Any:

@@ -107,20 +107,27 @@ def finetune(
     others = [_with_head(head, first.backbone, adaptation, seed) for head in heads[1:]]
     model = MultitaskModel([first, *others], mixing)
     choose_attention(model, compute)
-    loss: Loss = partial(multitask_loss, heads, model.log_variances)
-    if soft := tasks[0].soft_targets:  # of a single task
-        loss = partial(distilled_loss, loss, heads[0].task.kind, soft.settings)
     costs = _costs(model.part(0), tasks[0], settings) if len(tasks) == 1 else None
     # Callbacks read all weights, and the auxiliary loss predicts all tokens.
     whole = callbacks or settings.auxiliary_lm_weight or trainer.strategy.root_device.type != "cpu"
     used = None if whole else use_rows([first, *others], tasks)
     hook.on_epoch = with_all_rows(on_epoch, used) if on_epoch and used else on_epoch
+    loss = _loss(model, tasks)
     module = FinetuningModule(model, loss, settings, batches.num_steps, seed, used)
     module.train()  # loading leaves the backbone in evaluation mode, without dropout
     trainer.fit(module, DataLoader(batches, batch_size=None))
     if used:
         used.restore()
     return Finetuned(model, *_ends(module, batches), batches.shares.tolist(), costs)
+
+
+def _loss(model: MultitaskModel, tasks: Sequence[TaskData]) -> Loss:
+    """The loss of the tasks; of a single one with soft targets, with that to a teacher."""
+    heads = [task.head for task in tasks]
+    loss: Loss = partial(multitask_loss, heads, model.log_variances)
+    if soft := tasks[0].soft_targets:
+        return partial(distilled_loss, loss, heads[0].task.kind, soft.settings)
+    return loss
 
 
 def _ends(module: FinetuningModule, batches: MultitaskBatches) -> tuple[list[int], list[float]]:

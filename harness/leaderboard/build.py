@@ -176,7 +176,7 @@ def experiment_runs(results: Results) -> dict[str, dict[str, Runs]]:
 
 
 def _runs(results: Results, layout: SuiteColumns) -> dict[str, dict[str, Runs]]:
-    by_seed = results.experiment.seeds.world == "per_seed"
+    by_seed = results.experiment.seeds.in_worlds
     return arm_runs(results.arms, results.get(scores_frame), results.counts, layout, by_seed)
 
 

@@ -48,7 +48,7 @@ def arm_digest(plan: Plan, arm: Arm) -> str:
     digits."""
     parts = (arm.pretrain, arm.evaluate, plan.experiment.sweep)
     content = [without_nulls(part.model_dump(mode="json")) for part in parts]
-    if plan.experiment.seeds.world == PER_SEED:
+    if plan.experiment.seeds.in_worlds:
         content.append(PER_SEED)
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 

@@ -33,9 +33,8 @@ class PlanBuilder:
     def __init__(self, experiment: Experiment, teaching: TeachingRuns) -> None:
         self.experiment, self.teaching = experiment, teaching
         self.graph = StageGraph(experiment)
-        in_worlds = experiment.seeds.world == "per_seed"
         self.graphs = {
-            seed: self.graph.in_world(seed) if in_worlds else self.graph
+            seed: self.graph.in_world(seed) if experiment.seeds.in_worlds else self.graph
             for seed in experiment.seeds.pretrain
         }
         """Pretraining seed to the graph in its micro-world."""

@@ -42,7 +42,7 @@ def protocol_of(plan: Plan) -> dict[str, object]:
         protocol["max_sequence_length"] = f"{length}, or a sentence-transformers model's own"
     protocol["finetune"] = evaluate.finetune.model_dump() | _searched(plan)
     protocol["sweep"] = searches[0].label if searches else plan.experiment.sweep.label
-    if plan.experiment.seeds.world == PER_SEED:
+    if plan.experiment.seeds.in_worlds:
         protocol["world"] = "one for each pretraining seed"
     return protocol | evaluate.other_tasks | _exceptions(plan)
 

@@ -63,7 +63,7 @@ def void_reasons(
     shown = learned or outcome
     floor = _level(shown.terms, _chance(results, shown))
     if UNTRAINED in map(known.get, one.arms):
-        return list(_sides_at_chance(outcome, one, floor))
+        return list(_sides_at_chance(shown, one, floor))
     low = [reason for arm in arms for reason in _low(results, shown, arm, floor)]
     return [] if len(low) < len(arms) and _differ_in_amount(results, one.arms) else low
 

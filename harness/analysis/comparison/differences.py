@@ -96,7 +96,7 @@ def dependent_runs(
     Args:
         differences: as for `same_checkpoints`.
     """
-    if experiment.seeds.world == "per_seed":
+    if experiment.seeds.in_worlds:
         return lambda first, second: True
     return same_checkpoints(differences)
 

@@ -31,7 +31,7 @@ def world_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
                     f"pretrain.corpus.world must be {world}, the world of the tasks of {suite}, "
                     f"but is {corpus.world}",
                 )
-    if experiment.seeds.world == "per_seed":
+    if experiment.seeds.in_worlds:
         found = [*_tasks(experiment), *(one for arm in arms for one in _of_arm(arm))]
         for what in dict.fromkeys(found):
             yield PER_SEED, f"seeds.world: per_seed needs generated text and tasks, but {what}"
