@@ -20,6 +20,7 @@ def findings(
     from harness.leaderboard.published_relations import published_relations
     from harness.report.findings.board import counts, read_evidence
     from harness.report.findings.board import findings as found_in
+    from harness.report.findings.decisions import read_decisions
     from harness.report.findings.page import board
 
     with options.clear_errors():
@@ -27,6 +28,6 @@ def findings(
         evidence = read_evidence(reports)
         options.require(bool(evidence), f"no report below {reports} has a verdicts.csv")
         found = found_in(evidence, published_relations())
-        write_atomically(out, board(found, reports, out))
+        write_atomically(out, board(found, reports, out, read_decisions(reports)))
         numbers = ", ".join(f"{number} {word}" for word, number in counts(found).items() if number)
         options.out.print(f"{out}: {numbers}", markup=False)

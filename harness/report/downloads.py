@@ -7,6 +7,7 @@ from harness.analysis.frames.scores import checkpoint_scores_frame, scores_frame
 from harness.analysis.frames.trials import trials_frame
 from harness.analysis.results import Results
 from harness.core.csv_text import frame_csv
+from harness.report.sections.decisions import decisions_frame
 from harness.report.sections.loss_differences import loss_differences
 
 STAGE_COLUMNS = ["key", "kind", "label", "finished", "seconds"]
@@ -17,6 +18,7 @@ def downloads(results: Results) -> dict[str, str]:
     frames = {
         "scores.csv": _all_scores(results),
         "loss_differences.csv": loss_differences(results),
+        "decisions.csv": decisions_frame(results),
         "trials.csv": results.get(trials_frame),
         "stages.csv": _stages(results),
     }
@@ -34,6 +36,7 @@ DESCRIPTIONS = {
     "verdicts.csv": "the verdict on every expectation, with the claims that it tests",
     "scores.csv": "the score of every run, with seeds and stage key",
     "loss_differences.csv": "every difference in held-out loss with interval and p",
+    "decisions.csv": "the pairs of arms that each level of an axis orders as the last one does",
     "trials.csv": "every trial of the hyperparameter search",
     "stages.csv": "the key, state and seconds of every stage",
     "experiment.yaml": "the resolved experiment, every field of every arm",

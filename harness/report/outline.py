@@ -12,6 +12,7 @@ from harness.report.sections.adaptation import (
 )
 from harness.report.sections.cost import cost_section
 from harness.report.sections.curves import learning_section, loss_section
+from harness.report.sections.decisions import decision_section
 from harness.report.sections.pretrain_search import pretrain_search_section
 from harness.report.sections.pretraining import continued_pretraining_section
 from harness.report.sections.probes import probe_section
@@ -28,6 +29,7 @@ SECTIONS: tuple[Callable[[Results], Section | None], ...] = (
     vocabulary_section,
     cost_section,
     learning_section,
+    decision_section,
     loss_section,
     transfer_section,
     spread_section,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from harness.experiment.claims import CLAIMS
 from harness.experiment.outcomes import POINTS
+from harness.leaderboard.cells import MISSING
 from harness.leaderboard.markdown import markdown_escape
 from harness.report.difference_tables import amount
 from harness.report.findings.board import (
@@ -16,15 +17,23 @@ from harness.report.findings.board import (
     counts,
     decision_accuracy,
 )
+from harness.report.findings.decisions import ReportDecisions
 from harness.report.layout import template
 
 
-def board(found: Sequence[Finding], reports: Path, out: Path) -> str:
+def board(
+    found: Sequence[Finding],
+    reports: Path,
+    out: Path,
+    decisions: Sequence[ReportDecisions] = (),
+) -> str:
     """The board: the summary, and each claim with its verdict, differences and reports.
 
     Args:
         reports: the folder of all reports, to which the board links.
         out: the file of the board.
+        decisions: of small experiments and larger ones; result of
+            `harness.report.findings.decisions.read_decisions`.
     """
     areas = [(area, list(own)) for area, own in groupby(found, lambda one: one.claim.area)]
     return template("findings.md.jinja", escape=False).render(  # escaped by `md`
@@ -33,11 +42,13 @@ def board(found: Sequence[Finding], reports: Path, out: Path) -> str:
         num_claims=len(CLAIMS),
         accuracy=decision_accuracy(found),
         by_budget=[(_range(*ends), *of) for ends, of in accuracy_by_budget(found).items()],
+        decisions=decisions,
         num_reports=len({one.report for finding in found for one in finding.evidence}),
         folder=reports.name,
         md=markdown_escape,
         shown=shown,
         link=lambda one: _link(reports / one.report / "README.md", out),
+        percent=lambda share: f"{100 * share:.0f} %" if share == share else MISSING,
     )
 
 
