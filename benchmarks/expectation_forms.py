@@ -7,12 +7,17 @@ share checkpoints. Each trial draws new runs and judges one expectation at 5 %:
 
 - a > b, and a - b > c - d of four arms: without a difference; power at a difference of 2.
 - a > b > c > d > e: without a trend; power where the scores fall by 2 from a to e, in even steps.
+- a above 0: at the level; power at 2 above it.
+- a > b on x - y, a gap between two columns with a correlation of 0.5 in each run: without a
+  difference of the gaps; power at 2.
+- a > b in the standard deviation between 4 fine-tuning runs of each pretraining seed, which is not
+  normal: where both are 1; power where that of a is 3.
 - a = b within 3: wrong where the arms are 3 apart (confirmed, and refuted); power where they are
   equal.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -27,6 +32,7 @@ from harness.report.verdict import Claim, judge
 
 SEEDS = (2, 3, 5, 10)
 EFFECT, MARGIN = 2.0, 3.0
+FINETUNE_SEEDS = 4
 CASES: Mapping[str, tuple[str, Mapping[str, float]]] = {
     "a > b: no difference": ("a > b", {"a": 0, "b": 0}),
     "a > b: a difference of 2": ("a > b", {"a": EFFECT, "b": 0}),
@@ -37,19 +43,49 @@ CASES: Mapping[str, tuple[str, Mapping[str, float]]] = {
         "a > b > c > d > e",
         {arm: EFFECT * (4 - place) / 4 for place, arm in enumerate("abcde")},
     ),
+    "a above 0: at the level": ("a above 0", {"a": 0}),
+    "a above 0: 2 above it": ("a above 0", {"a": EFFECT}),
+    "a > b on x - y: equal gaps": ("a > b", {"a": 1, "b": 1}),
+    "a > b on x - y: a difference of 2": ("a > b", {"a": EFFECT, "b": 0}),
+    "a > b in spread: equal": ("a > b", {"a": 1, "b": 1}),
+    "a > b in spread: three times as large": ("a > b", {"a": 3, "b": 1}),
     "a = b within 3: 3 apart": (f"a = b within {MARGIN:g}", {"a": MARGIN, "b": 0}),
     "a = b within 3: equal": (f"a = b within {MARGIN:g}", {"a": 0, "b": 0}),
 }
-"""What is expected and true, to the expectation and the mean of each arm."""
+"""What is expected and true, to the expectation and the mean of each arm; of spreads, the standard
+deviation of each arm."""
 
 
-def shares(text: str, means: Mapping[str, float], num_seeds: int, trials: int, seed: int) -> Any:
+def normal(rng: np.random.Generator, mean: float, num_seeds: int) -> np.ndarray:
+    """A score of each seed."""
+    return mean + rng.standard_normal(num_seeds)
+
+
+def gap(rng: np.random.Generator, mean: float, num_seeds: int) -> np.ndarray:
+    """The difference of two columns in each seed; its standard deviation is 1."""
+    columns = rng.multivariate_normal([mean, 0], [[1, 0.5], [0.5, 1]], size=num_seeds)
+    return columns[:, 0] - columns[:, 1]
+
+
+def spread(rng: np.random.Generator, deviation: float, num_seeds: int) -> np.ndarray:
+    """The standard deviation between the fine-tuning runs of each seed."""
+    return deviation * rng.standard_normal((num_seeds, FINETUNE_SEEDS)).std(axis=1, ddof=1)
+
+
+def drawn_by(case: str) -> Callable[[np.random.Generator, float, int], np.ndarray]:
+    """How the values of an arm are drawn."""
+    return spread if "in spread" in case else gap if "on x - y" in case else normal
+
+
+def shares(case: str, num_seeds: int, trials: int, seed: int) -> Any:
     """Shares in per cent of the expectations that are confirmed and refuted."""
+    text, means = CASES[case]
+    draw = drawn_by(case)
     experiment = {"name": "forms", "question": "?", "pretrain": {"size": "nano"}, "expect": text}
     (expected,) = Experiment.model_validate(experiment).expect
     rng, words = np.random.default_rng([seed, num_seeds]), []
     for _ in range(trials):
-        values = {arm: mean + rng.standard_normal(num_seeds) for arm, mean in means.items()}
+        values = {arm: draw(rng, mean, num_seeds) for arm, mean in means.items()}
         margin = getattr(expected, "margin", None)
         found = compared_by_seeds(values, LEVEL)(expected.weights, margin)
         words.append(judge(Claim(expected, found)).word)
@@ -80,8 +116,8 @@ def main() -> None:
     """Simulates all cases and writes the table."""
     arguments = common.parse_arguments(__doc__, "expectation_forms", trials=2000, seed=0)
     rows = [
-        {"case": case, "seeds": num, **shares(*of, num, arguments.trials, arguments.seed)}
-        for case, of in CASES.items()
+        {"case": case, "seeds": num, **shares(case, num, arguments.trials, arguments.seed)}
+        for case in CASES
         for num in SEEDS
     ]
     figures = {"settings": common.settings(arguments), "rows": rows}

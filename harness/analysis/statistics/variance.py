@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from dataclasses import dataclass
+from functools import cache
 from math import sqrt
 
 import numpy as np
@@ -110,6 +111,13 @@ def minimum_detectable_difference(
     """
     if num_pretrain < 2:
         return float("inf")
+    errors = _detected_errors(num_pretrain, paired, level, power_wanted)
+    return errors * standard_error(components, num_pretrain, num_finetune)
+
+
+@cache  # a verdict asks for the same few numbers of seeds again and again, each 20 ms
+def _detected_errors(num_pretrain: int, paired: bool, level: float, power_wanted: float) -> float:
+    """The smallest true difference, in standard errors, that is found with power `power_wanted`."""
     low, high = 0.0, 1.0
     while power(high, num_pretrain, paired=paired, level=level) < power_wanted:
         low, high = high, 2 * high
@@ -117,7 +125,7 @@ def minimum_detectable_difference(
         middle = (low + high) / 2
         found = power(middle, num_pretrain, paired=paired, level=level)
         low, high = (middle, high) if found < power_wanted else (low, middle)
-    return high * standard_error(components, num_pretrain, num_finetune)
+    return high
 
 
 def seeds_needed(
