@@ -1,4 +1,4 @@
-"""Checks of an arm that is an external checkpoint, and of `pretrain.module`."""
+"""Checks of an arm's model, of an arm that is an external checkpoint, and of `pretrain.module`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,14 +7,17 @@ from typing import Any
 from harness.core.config import unknown_name
 from harness.experiment.arms import Arm
 from harness.experiment.checks.grid import Problems
+from harness.models import FAMILY_FIELDS
 from harness.models.checkpoints import files
 
 KEYS = ("pretrain", "model", "checkpoint")
+MODEL = "pretrain.model."
 
 
 def problems(arm: Arm) -> Problems:
-    """A checkpoint without a name or with a wrong revision, or a module that no plug-in defines.
-    Files are not read."""
+    """A field of another family, a checkpoint without a name or with a wrong revision, or a module
+    that no plug-in defines. Files are not read."""
+    yield from _fields_of_other_families(arm)
     model, module = arm.pretrain.model, arm.pretrain.module
     if model.facts.kind == "checkpoint" and not model.checkpoint:
         yield (
@@ -33,6 +36,21 @@ def problems(arm: Arm) -> Problems:
         known = MODULES or ["none: list its plug-in in plugins"]
         message = unknown_name("the module", module, known)
         yield ("pretrain", "module"), f"pretrain.module: {message}"
+
+
+def _fields_of_other_families(arm: Arm) -> Problems:
+    """Fields that the grid sets to their defaults in an arm whose family does not have them, so
+    that it seems to differ in them; other values are no `Architecture`."""
+    family = arm.pretrain.model.family
+    for path in arm.changes:
+        name = path.removeprefix(MODEL)
+        families = FAMILY_FIELDS.get(name, (family,)) if path.startswith(MODEL) else (family,)
+        if family not in families:
+            yield (
+                ("pretrain", "model", name),
+                f"{path} belongs to {', '.join(families)}, but the family of {arm.name!r} is "
+                f"{family}; leave it out",
+            )
 
 
 def data_problems(arm: Arm) -> Problems:
