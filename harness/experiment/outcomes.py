@@ -30,6 +30,7 @@ LOSSES: tuple[Loss, ...] = ("loss", "bits_per_byte")
 QUANTITIES: Mapping[str, Quantity] = {
     "loss": Quantity("held-out loss", "nats per predicted token"),
     "bits_per_byte": Quantity("held-out bits per byte", "bits per byte"),
+    "generator_accuracy": Quantity("held-out accuracy of the generator", "points"),
     "flops": Quantity("FLOPs of pretraining", "FLOPs", is_counted=True),
     "parameters": Quantity("parameters", "parameters", is_counted=True),
     "trained_parameters": Quantity("trained parameters", "parameters", is_counted=True),

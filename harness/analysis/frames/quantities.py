@@ -38,6 +38,17 @@ def _pretraining(column: str) -> Callable[[Results], Values]:
     return values
 
 
+def _generator_accuracy(results: Results) -> Values:
+    """The share of the chosen tokens of held-out text that the generator restores, x 100; of arms
+    without a generator, none."""
+    found: dict[str, list[float]] = {}
+    for (arm, _), key in results.plan.pretrain_keys.items():
+        accuracy = 100 * results.metric(key, "validation_generator_accuracy")
+        if np.isfinite(accuracy):
+            found.setdefault(arm, []).append(accuracy)
+    return {arm: np.array(of_seeds) for arm, of_seeds in found.items()}
+
+
 def _planned(results: Results) -> Values:
     parameters = pretraining_costs(results)["parameters"]
     return {arm: np.array([parameters[arm]]) for arm in results.arms if arm in parameters}
@@ -120,6 +131,7 @@ def _forgetting(results: Results) -> Values:
 VALUES: Mapping[str, Callable[[Results], Values]] = {
     "loss": _pretraining("loss"),
     "bits_per_byte": _pretraining("bits_per_byte"),
+    "generator_accuracy": _generator_accuracy,
     "flops": _flops,
     "parameters": _planned,
     "trained_parameters": _counted("trained_parameters"),

@@ -1,5 +1,7 @@
 """Values of the quantities that expectations may be about."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -174,6 +176,16 @@ def test_forgetting_is_of_each_seed(results):
     ]
     data = results.but(sequential=pd.DataFrame(rows, columns=SEQUENTIAL_COLUMNS))
     assert quantity_values(data, "forgetting") == {"low": pytest.approx([30, -10])}
+
+
+def test_accuracy_of_the_generator_is_that_of_finished_runs():
+    keys = {("rtd", 0): "a", ("rtd", 1): "b", ("rtd", 2): "unfinished", ("mlm", 0): "c"}
+    accuracy = {"a": 0.5, "b": 0.25}
+    data = SimpleNamespace(
+        plan=SimpleNamespace(pretrain_keys=keys),
+        metric=lambda key, name: {"validation_generator_accuracy": accuracy.get(key, np.nan)}[name],
+    )
+    assert quantity_values(data, "generator_accuracy") == {"rtd": pytest.approx([50, 25])}
 
 
 def test_arms_without_a_number_have_no_value(results):
