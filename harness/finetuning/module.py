@@ -67,9 +67,9 @@ class FinetuningModule(pl.LightningModule):
         self.losses.append(loss.detach())
         if weight := self.finetune.auxiliary_lm_weight:
             loss = loss + weight * self.model.next_token_loss(batch, states)
-        if (weight := self.finetune.sift_weight) and self.divergences:
-            further = adversarial_divergence(self.model, self.divergences, outputs, batch)
-            loss = loss + weight * further
+        if self.finetune.sift_weight and self.divergences:
+            divergence = adversarial_divergence(self.model, self.divergences, outputs, batch)
+            loss = loss + self.finetune.sift_weight * divergence
         return loss
 
     def configure_gradient_clipping(

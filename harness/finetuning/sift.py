@@ -39,10 +39,10 @@ Delta = Callable[[int, Tensor], Tensor]
 def adversarial_divergence(
     model: TaskModel, divergences: Divergences, clean: Tensor, batch: Batch
 ) -> Tensor:
-    """Scalar mean difference between the outputs of a model for perturbed and clean embeddings.
+    """Mean difference [] between the outputs of a model for perturbed and clean embeddings.
 
     Args:
-        clean: outputs for `batch`, float32, in which the difference has a gradient, too.
+        clean: outputs [B, ...] for `batch`, float32, in which the difference has a gradient, too.
     """
     deltas = perturbations(model, divergences, clean, batch)
     return divergence_at(model, divergences, deltas, clean, batch)
@@ -73,7 +73,8 @@ def divergence_at(
     clean: Tensor,
     batch: Batch,
 ) -> Tensor:
-    """Scalar mean difference from the outputs `clean`, where `deltas` perturb the embeddings."""
+    """Mean difference [] from the outputs `clean` [B, ...], where `deltas` [B, T, E] of the calls
+    perturb the embeddings."""
     with _perturbed(model, lambda call, _: deltas[call]):
         return divergences(model(batch).to(clean), clean, batch).mean()
 

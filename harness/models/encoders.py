@@ -166,8 +166,8 @@ def _local_and_global(
 
 
 def without_autocast(stack: Any, *, input_ids: Tensor, **inputs: Any) -> BaseModelOutput:
-    """DeBERTa v1 in the precision of its weights: with autocast, the constant with which
-    transformers masks padding overflows 16 bits."""
+    """States of `input_ids` [B, T] by DeBERTa v1, in the precision of its weights: with autocast,
+    the constant with which transformers masks padding overflows 16 bits."""
     with torch.autocast(input_ids.device.type, enabled=False):
         output: BaseModelOutput = stack(input_ids=input_ids, **inputs)
     return output

@@ -87,6 +87,7 @@ class QueriedAttention(DisentangledSelfAttention):
                 hidden_states, attention_mask, output_attentions, **more
             )
             return own
+        assert relative_pos is not None and rel_embeddings is not None
         # [A, 3, D, H]: each head has its queries, keys and values side by side
         weights = self.in_proj.weight.view(self.num_attention_heads, 3, -1, hidden_states.shape[-1])
         query_weight, key_weight, value_weight = (one.flatten(0, 1) for one in weights.unbind(1))

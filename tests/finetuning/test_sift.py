@@ -207,7 +207,7 @@ def test_soft_prompts_are_not_perturbed() -> None:
 
 
 def head(kind: str, task: str = "") -> Any:
-    made = HEADS[kind].__new__(HEADS[kind])
+    made: Any = HEADS[kind].__new__(HEADS[kind])
     made.task, made.pad_token_id = SimpleNamespace(name=task, kind=kind), PAD
     return made
 

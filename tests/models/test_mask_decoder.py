@@ -260,7 +260,7 @@ def test_export_is_of_the_plain_network(family: str, tmp_path: Path) -> None:
     """A token head of transformers would read other states."""
     recipe = RECIPES["deberta"]
     tokenizer = recipe.tokenizer.model_copy(update={"vocab_size": 300})
-    train(tokenizer, ["the cat sat on the mat"] * 20, tmp_path / "tokenizer")
+    train(tokenizer, iter(["the cat sat on the mat"] * 20), tmp_path / "tokenizer")
     backbone = made(family)
     backbone.objective = recipe.objective.model_dump(mode="json")
     backbone.save(tmp_path / "model")

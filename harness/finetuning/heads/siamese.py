@@ -139,7 +139,8 @@ class Cosine(Similarity):
 
     def divergences(self, moved: Tensor, clean: Tensor, batch: Batch) -> Tensor:
         """[B] squared differences of the cosines of vectors [2 B, H]."""
-        cosines = (F.cosine_similarity(*grouped(vectors, 2)) for vectors in (moved, clean))
+        pairs = (grouped(vectors, 2) for vectors in (moved, clean))
+        cosines = [F.cosine_similarity(first, second) for first, second in pairs]
         return squared_differences(*cosines)
 
 
