@@ -20,6 +20,8 @@ from harness.tasks.task import Task
 
 WRITING = ("causal", "prefix", "encoder_decoder")
 """Representations that generate text from left to right."""
+EMBEDDING_CHANGES = ("neftune_alpha", "sift_weight")
+"""Settings that change the token embeddings of inputs in training."""
 WIDTHS = ("hidden_size", "d_model", "dim")
 """Names of the hidden size in `config.json`."""
 
@@ -64,20 +66,22 @@ def settings_problem(settings: Finetune, adaptation: Adaptation) -> str:
                 f"finetune.{name} is for adaptations that train the layers of the network, but "
                 f"{adaptation.kind} does not; leave it out"
             )
-    if settings.neftune_alpha and adaptation.kind in ("frozen", "prompt"):
-        return (
-            "finetune.neftune_alpha is for adaptations that read the inputs in training, but "
-            f"{adaptation.kind} does not; leave it out"
-        )
+    for name in EMBEDDING_CHANGES:
+        if getattr(settings, name) and adaptation.kind in ("frozen", "prompt"):
+            return (
+                f"finetune.{name} is for adaptations that read the inputs in training, but "
+                f"{adaptation.kind} does not; leave it out"
+            )
     return ""
 
 
 def noise_problem(settings: Finetune, family: str, representation: str) -> str:
     """The error if noise does not suit the embeddings of a network; empty if it does."""
-    if not settings.neftune_alpha or (family != "xlnet" and representation in ONE_STACK):
+    given = [name for name in EMBEDDING_CHANGES if getattr(settings, name)]
+    if not given or (family != "xlnet" and representation in ONE_STACK):
         return ""
     return (
-        f"finetune.neftune_alpha is for networks read {', '.join(ONE_STACK)} other than xlnet, but "
+        f"finetune.{given[0]} is for networks read {', '.join(ONE_STACK)} other than xlnet, but "
         f"this {family} is read {representation}; leave it out"
     )
 

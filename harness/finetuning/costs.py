@@ -6,9 +6,11 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.graph import saved_tensors_hooks
 
 from harness.finetuning.inputs import Batch
 from harness.finetuning.methods.layerwise import begin_epoch
+from harness.finetuning.sift import Divergences, divergence_at, perturbations
 from harness.finetuning.task_model import TaskModel
 
 MOMENTS = 2
@@ -32,18 +34,25 @@ class Costs:
         return {name: float(value) for name, value in asdict(self).items()}
 
 
-def measure(model: TaskModel, loss: Any, batch: Batch, last_epoch: int) -> Costs:
+def measure(
+    model: TaskModel,
+    loss: Any,
+    batch: Batch,
+    last_epoch: int,
+    divergences: Divergences | None = None,
+) -> Costs:
     """Costs from one forward pass of a copy of the model, without a change to torch's generators.
 
     Args:
         loss: called with (outputs, batch).
         batch: of the longest examples [B, T], on the model's device.
         last_epoch: from 0; parameters unfrozen later are not counted.
+        divergences: of SiFT, whose perturbed pass is kept beside the clean one; null: none.
     """
     model = copy.deepcopy(model)
     begin_epoch(model, last_epoch)
     with torch.random.fork_rng():
-        kept = _kept_for_backward(model, loss, batch)
+        kept = _kept_for_backward(model, loss, batch, divergences)
     own = [p for p in model.parameters() if p.requires_grad]
     weights = sum(tensor.nbytes for tensor in [*model.parameters(), *model.buffers()])
     trained = sum(tensor.nbytes for tensor in own)
@@ -68,7 +77,9 @@ def stored(model: TaskModel) -> dict[str, Tensor]:
     return parameters | buffers
 
 
-def _kept_for_backward(model: TaskModel, loss: Any, batch: Batch) -> int:
+def _kept_for_backward(
+    model: TaskModel, loss: Any, batch: Batch, divergences: Divergences | None = None
+) -> int:
     """Bytes of the tensors saved for the backward pass, without weights, each storage once."""
     fixed = [one for one in model.buffers() if one.is_floating_point() and one.ndim == 2]  # of VeRA
     weights = {one.untyped_storage().data_ptr() for one in [*model.parameters(), *fixed]}
@@ -83,8 +94,12 @@ def _kept_for_backward(model: TaskModel, loss: Any, batch: Batch) -> int:
             kept[storage.data_ptr()] = storage.nbytes(), tensor
         return tensor
 
-    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+    with saved_tensors_hooks(keep, lambda tensor: tensor):
         outputs = model(batch)
         total = loss(outputs, batch)
+    if divergences:
+        deltas = perturbations(model, divergences, outputs, batch)  # freed before the next pass
+        with saved_tensors_hooks(keep, lambda tensor: tensor):
+            total = total + divergence_at(model, divergences, deltas, outputs, batch)
     del outputs, total
     return sum(size for size, _ in kept.values())

@@ -12,6 +12,7 @@ from harness.finetuning.inputs import Batch
 from harness.finetuning.methods.layerwise import begin_epoch, learning_rate_factors
 from harness.finetuning.multitask import MultitaskModel
 from harness.finetuning.protocol import Finetune
+from harness.finetuning.sift import Divergences, adversarial_divergence
 from harness.finetuning.task_model import TaskModel
 from harness.finetuning.used_embeddings import UsedEmbeddings
 from harness.pretraining.optimization import configure
@@ -28,8 +29,8 @@ Loss = Callable[[Tensor, Batch], Tensor]
 
 
 class FinetuningModule(pl.LightningModule):
-    """Minimises the task loss plus, with a weight, the next-token loss on the inputs (Radford et
-    al. 2018, equation 5)."""
+    """Minimises the task loss plus, each with a weight, the next-token loss on the inputs (Radford
+    et al. 2018, equation 5) and the divergence of SiFT (He et al. 2021, section 4)."""
 
     def __init__(
         self,
@@ -39,10 +40,13 @@ class FinetuningModule(pl.LightningModule):
         num_steps: int,
         seed: int,
         used: UsedEmbeddings | None = None,
+        divergences: Divergences | None = None,
     ) -> None:
+        """For `divergences`, which `finetune.sift_weight` needs, see `sift`."""
         super().__init__()
         self.used = used
         self.model, self.loss, self.finetune = model, loss, finetune
+        self.divergences = divergences
         self.num_steps, self.seed = num_steps, seed
         self.losses: list[Tensor] = []
         self.log_every = max(1, num_steps // LOGGED_POINTS)
@@ -58,10 +62,14 @@ class FinetuningModule(pl.LightningModule):
             begin_epoch(self.model, step // per_epoch)
         seed_torch(self.device, self.seed, step)
         states = self.model.states(batch)
-        loss = self.loss(self.model.outputs(batch, states).float(), batch)
+        outputs = self.model.outputs(batch, states).float()
+        loss = self.loss(outputs, batch)
         self.losses.append(loss.detach())
         if weight := self.finetune.auxiliary_lm_weight:
             loss = loss + weight * self.model.next_token_loss(batch, states)
+        if self.finetune.sift_weight and self.divergences:
+            divergence = adversarial_divergence(self.model, self.divergences, outputs, batch)
+            loss = loss + self.finetune.sift_weight * divergence
         return loss
 
     def configure_gradient_clipping(

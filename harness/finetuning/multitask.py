@@ -138,6 +138,13 @@ def multitask_loss(
     return factor * torch.exp(-s) * loss + s / 2
 
 
+def multitask_divergences(
+    heads: Sequence[TaskHead], moved: Tensor, clean: Tensor, batch: Batch
+) -> Tensor:
+    """[N] differences of the decisions of a batch's task (`TaskHead.divergences`)."""
+    return heads[int(batch[TASK])].divergences(moved, clean, batch)
+
+
 def save_head(model: TaskModel, path: Path) -> None:
     """Writes the weights of `model` outside its backbone; none for answers in words."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -37,6 +37,10 @@ class Finetune(ConfigModel):
     neftune_alpha: float | None = Field(default=None, gt=0)
     """Scale of uniform noise on the token embeddings in training (Jain et al. 2023, algorithm 1:
     5 to 15); null: none."""
+    sift_weight: float | None = Field(default=None, gt=0)
+    """Weight of the difference between outputs for clean inputs and for adversarially perturbed
+    token embeddings: SiFT (He et al. 2021, section 4; microsoft/DeBERTa, experiments/glue/mnli.sh:
+    5); null: none."""
 
 
 class Protocol(ConfigModel):

@@ -22,7 +22,13 @@ from harness.finetuning.methods import adapt
 from harness.finetuning.methods.layerwise import reinitialise
 from harness.finetuning.methods.parts import freeze_unused
 from harness.finetuning.module import EpochCallback, FinetuningModule, Loss, OnEpoch
-from harness.finetuning.multitask import MultitaskBatches, MultitaskModel, TaskData, multitask_loss
+from harness.finetuning.multitask import (
+    MultitaskBatches,
+    MultitaskModel,
+    TaskData,
+    multitask_divergences,
+    multitask_loss,
+)
 from harness.finetuning.protocol import Finetune
 from harness.finetuning.soft_targets import distilled_loss
 from harness.finetuning.task_chain import Multitask
@@ -113,7 +119,8 @@ def finetune(
     used = None if whole else use_rows([first, *others], tasks)
     hook.on_epoch = with_all_rows(on_epoch, used) if on_epoch and used else on_epoch
     loss = _loss(model, tasks)
-    module = FinetuningModule(model, loss, settings, batches.num_steps, seed, used)
+    divergences = partial(multitask_divergences, heads)
+    module = FinetuningModule(model, loss, settings, batches.num_steps, seed, used, divergences)
     module.train()  # loading leaves the backbone in evaluation mode, without dropout
     trainer.fit(module, DataLoader(batches, batch_size=None))
     if used:
@@ -143,7 +150,8 @@ def _costs(model: TaskModel, task: TaskData, settings: Finetune) -> Costs:
     """Costs in the last epoch, with a batch of the longest inputs."""
     longest = np.argsort(task.train.lengths, kind="stable")[-settings.batch_size :]
     batch = task.head.collate(task.train, longest)
-    return measure(model, task.head.loss, batch, settings.epochs - 1)
+    divergences = task.head.divergences if settings.sift_weight else None
+    return measure(model, task.head.loss, batch, settings.epochs - 1, divergences)
 
 
 def prepared_model(

@@ -117,6 +117,7 @@ FAMILY_FIELDS: Mapping[str, tuple[str, ...]] = {
     "num_kv_heads": ROTARY,
     "rope_base": ROTARY,
     "sliding_window": ("mistral",),
+    "mask_decoder": ("deberta", "deberta_v3"),
     "context_size": ("static",),
     "vectors": ("static",),
     **dict.fromkeys(("positions", "norm", "residual", "activation"), tuple(OWN_BLOCKS)),
@@ -171,6 +172,10 @@ class Architecture(ConfigModel):
     sliding_window: int | None = Field(default=None, ge=1)
     """Tokens that a token of a Mistral sees in a layer, itself included; null: 4,096 (Jiang et al.
     2023, table 1)."""
+    mask_decoder: Literal["enhanced"] | None = None
+    """What stands between the layers of a DeBERTa and its token head: its enhanced mask decoder,
+    which adds absolute positions (He et al. 2021, section 3.2), or nothing. Fine-tuning reads the
+    last layer either way."""
     context_size: int = Field(default=5, ge=1)
     """Context tokens on each side, from which CBOW predicts a token."""
     vectors: str | None = None

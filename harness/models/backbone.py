@@ -116,6 +116,7 @@ class Backbone(nn.Module):
         decoder_attention_mask: Tensor | None = None,
         prefix_lengths: Tensor | None = None,
         representation: str | None = None,
+        for_token_head: bool = False,
         **more: Any,
     ) -> BaseModelOutput:
         """States `last_hidden_state` [B, T, H], or [B, U, H] of a decoder.
@@ -128,6 +129,8 @@ class Backbone(nn.Module):
             decoder_attention_mask: [B, U], 0 at padding; None without padding.
             prefix_lengths: [B], for the representation `prefix`; None means all tokens.
             representation: replaces the default one.
+            for_token_head: whether to return the states that `token_logits` reads, where they are
+                others than those of the last layer (DeBERTa's enhanced mask decoder).
             more: arguments of the network, such as `output_hidden_states`.
         """
         representation = representation or self.representation
@@ -156,7 +159,8 @@ class Backbone(nn.Module):
         mask = attention_mask_for(representation, native, input_ids, attention_mask, prefix_lengths)
         if self.facts.segments:
             more["token_type_ids"] = token_type_ids
-        stack = self.blueprint.stack(self.network)
+        stacked = self.blueprint.token_stack if for_token_head else None
+        stack = (stacked or self.blueprint.stack)(self.network)
         output = cast(BaseModelOutput, stack(input_ids=input_ids, attention_mask=mask, **more))
         if before and output.last_hidden_state is not None:
             output.last_hidden_state = output.last_hidden_state[:, before:]

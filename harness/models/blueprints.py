@@ -48,6 +48,8 @@ class Blueprint:
     stack: Callable[[Any], Any] = lambda network: network.base_model
     """The network without its head: a function of input_ids and one attention mask that returns
     states."""
+    token_stack: Callable[[Any], Any] | None = None
+    """As `stack`, where the token head reads other states than those of the last layer."""
 
 
 def blueprint_name(architecture: Architecture, representation: str) -> str:
@@ -56,4 +58,6 @@ def blueprint_name(architecture: Architecture, representation: str) -> str:
         return "t5_stack"
     if not architecture.has_own_block:
         return f"{architecture.family}_variant"
+    if architecture.mask_decoder:
+        return f"{architecture.family}_{architecture.mask_decoder}"
     return "t5_shared" if architecture.share_decoder else architecture.family

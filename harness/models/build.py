@@ -19,6 +19,7 @@ from harness.models.checkpoints.sentence_embeddings import SentenceEmbedding
 from harness.models.decoders import DECODERS
 from harness.models.encoder_decoders import ENCODER_DECODERS
 from harness.models.encoders import ENCODERS
+from harness.models.mask_decoder import MASK_DECODERS
 from harness.models.recurrent import RECURRENT
 from harness.models.static_embeddings import STATIC
 from harness.models.two_way import TWO_WAY
@@ -60,6 +61,7 @@ BLUEPRINTS: dict[str, Blueprint] = {
     **ENCODER_DECODERS,
     **XLNET,
     **VARIANTS,
+    **MASK_DECODERS,
     **dict.fromkeys(("bag_of_words", "majority", "lead", "copy"), BASELINE),
     **CHECKPOINTS,
     **RECURRENT,

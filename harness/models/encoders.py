@@ -92,8 +92,7 @@ def _deberta(
     """He et al. 2021, section 3.1: content-to-content, content-to-position and position-to-content
     attention, with all distances up to max_position distinguished.
 
-    The enhanced mask decoder (section 3.2), which adds absolute positions before the output layer,
-    is not in transformers and omitted, so the network has no absolute positions.
+    Absolute positions are those of the enhanced mask decoder alone: see `models.mask_decoder`.
     """
     relative = {
         "relative_attention": True,
@@ -166,9 +165,9 @@ def _local_and_global(
     return output
 
 
-def _without_autocast(stack: Any, *, input_ids: Tensor, **inputs: Any) -> BaseModelOutput:
-    """DeBERTa v1 in the precision of its weights: with autocast, the constant with which
-    transformers masks padding overflows 16 bits."""
+def without_autocast(stack: Any, *, input_ids: Tensor, **inputs: Any) -> BaseModelOutput:
+    """States of `input_ids` [B, T] by DeBERTa v1, in the precision of its weights: with autocast,
+    the constant with which transformers masks padding overflows 16 bits."""
     with torch.autocast(input_ids.device.type, enabled=False):
         output: BaseModelOutput = stack(input_ids=input_ids, **inputs)
     return output
@@ -205,7 +204,7 @@ ENCODERS: dict[str, Blueprint] = {
         partial(_deberta, DebertaConfig),
         DebertaForMaskedLM,
         _bert_head,
-        stack=lambda n: partial(_without_autocast, n.base_model),
+        stack=lambda n: partial(without_autocast, n.base_model),
     ),
     "deberta_v3": Blueprint(_deberta_v3, DebertaV2ForMaskedLM, _bert_head),
     "distilbert": Blueprint(

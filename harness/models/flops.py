@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from harness.models import ROTARY, Architecture, Size
 from harness.models.counts.shapes import (
+    MASK_DECODER_STEPS,
     TRANSFORMED,
     decoder_layers,
     embedding_width,
@@ -60,6 +61,8 @@ def forward_flops(
     if architecture.facts.kind == "baseline":
         return 0.0
     head = lengths.predicted * token_head(architecture, size, vocab_size)
+    if architecture.mask_decoder and lengths.predicted:
+        size = with_mask_decoder(size)
     if has_decoder(architecture, representation):
         return 2.0 * (_encoder_decoder(architecture, size, lengths) + head)
     tokens = lengths.source + lengths.target
@@ -76,6 +79,12 @@ def forward_flops(
         queries = lengths.predicted if representation in ("", "permuted") else 0
         total += _streams(size, tokens, queries)
     return 2.0 * total
+
+
+def with_mask_decoder(size: Size) -> Size:
+    """The layers that run where tokens are predicted: the enhanced mask decoder applies the last
+    one MASK_DECODER_STEPS times, for all tokens."""
+    return size.model_copy(update={"num_layers": size.num_layers - 1 + MASK_DECODER_STEPS})
 
 
 def token_head(architecture: Architecture, size: Size, vocab_size: int) -> float:

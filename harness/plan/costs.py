@@ -23,6 +23,9 @@ from harness.pretraining.training_flops import TRAINING
 from harness.tasks.probes import PROBES
 from harness.tasks.task import Task
 
+SIFT_PASSES = 2 + TRAINING
+"""What `finetune.sift_weight` adds to an update, in forward passes: one with the gradient of its
+activations alone, by which the perturbation is found, and one that is trained."""
 # Assumptions, used only in the estimate of the time.
 MEAN_TASK_TOKENS = 40
 """Tokens per fine-tuning input."""
@@ -124,7 +127,8 @@ def finetuning_flops(arm: Arm, task: Task, settings: Finetune) -> float:
     protocol = arm.evaluate.protocol
     examples = min(task.train_size, protocol.max_train_examples or task.train_size)
     one = _forward_flops(arm.pretrain, MEAN_TASK_TOKENS, reading_of(protocol, arm.pretrain))
-    return TRAINING * one * examples * settings.epochs
+    passes = TRAINING + (SIFT_PASSES if settings.sift_weight else 0)
+    return passes * one * examples * settings.epochs
 
 
 def probe_flops(arm: Arm, probe: str) -> float:

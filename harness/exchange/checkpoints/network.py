@@ -22,6 +22,10 @@ HEAD_TIED = (
     "loads a head, so only AutoModel gives this network."
 )
 
+HEAD_DECODES = (
+    "The token head reads the states of DeBERTa's enhanced mask decoder (He et al. 2021, section "
+    "3.2), which transformers lacks, so only AutoModel gives this network."
+)
 OTHER_TOKENIZER = (
     "For this type of network, AutoTokenizer builds Qwen's published tokenizer, whatever the files "
     "hold: load them by `PreTrainedTokenizerFast.from_pretrained`."
@@ -104,6 +108,8 @@ def notes(backbone: Backbone) -> list[str]:
         )
     if backbone.family == "t5" and not backbone.network.config.scale_decoder_outputs:
         found.append(HEAD_TIED)
+    if backbone.blueprint.token_stack:
+        found.append(HEAD_DECODES)
     if backbone.network.config.model_type == "qwen2":
         found.append(OTHER_TOKENIZER)
     may_pool = backbone.network.config.model_type in ("bert", "roberta", "albert")
@@ -118,7 +124,8 @@ def notes(backbone: Backbone) -> list[str]:
 def _name_class(backbone: Backbone, out: Path) -> None:
     """Names transformers' class in the configuration, where the network's is a subclass of it."""
     network = backbone.network
-    classes = type(network if backbone.has_trained_head else network.base_model).__mro__
+    with_head = backbone.has_trained_head and not backbone.blueprint.token_stack
+    classes = type(network if with_head else network.base_model).__mro__
     base = next(c for c in classes if c.__module__.startswith("transformers"))
     config = AutoConfig.from_pretrained(out)
     config.architectures = [base.__name__]

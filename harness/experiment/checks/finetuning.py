@@ -16,6 +16,7 @@ from harness.finetuning.compatibility import (
     use_problem,
 )
 from harness.finetuning.protocol import UNSEEING, Finetune
+from harness.finetuning.task_chain import IntermediateTask
 from harness.models import LEARNED_POSITIONS
 from harness.tasks.perturbation import alignment_problem
 
@@ -44,6 +45,7 @@ def protocol_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
             for message in settings_problems(arm, one.finetune or evaluate.finetune, Full()):
                 text = f"{arm.name!r}: evaluate.intermediate_tasks: of {one.task}, {message}"
                 yield ("evaluate", "intermediate_tasks"), text
+            yield from _intermediate_problems(arm, one)
         yield from _answer_problems(arm)
         yield from _length_problems(arm)
         yield from _perturbation_problems(arm)
@@ -73,6 +75,20 @@ def settings_problems(arm: Arm, settings: Finetune, adaptation: Adaptation) -> I
         noise_problem(settings, arm.adapted.model.family, representation),
     )
     yield from filter(None, problems)
+
+
+def _intermediate_problems(arm: Arm, one: IntermediateTask) -> Problems:
+    """SiFT where an intermediate task has no outputs to compare."""
+    evaluate = arm.evaluate
+    task = evaluate.known_tasks[one.task]
+    as_text = one.siamese is None and answered_as_text(task, evaluate.protocol)
+    if (one.finetune or evaluate.finetune).sift_weight and (as_text or one.siamese == "triplet"):
+        yield (
+            ("evaluate", "intermediate_tasks"),
+            f"{arm.name!r}: evaluate.intermediate_tasks: of {one.task}, finetune.sift_weight needs "
+            f"outputs that are classes, places or values, but it is trained by "
+            f"{'text' if as_text else 'triplets'}; leave it out",
+        )
 
 
 def _length_problems(arm: Arm) -> Problems:
@@ -121,6 +137,12 @@ def _answer_problems(arm: Arm) -> Problems:
             ("evaluate", "finetune", "auxiliary_lm_weight"),
             f"evaluate.finetune.auxiliary_lm_weight must be 0 for {written[0]}, which is answered "
             "as text: its loss is the next-token loss of the targets alone",
+        )
+    if written and evaluate.finetune.sift_weight:
+        yield (
+            ("evaluate", "finetune", "sift_weight"),
+            f"evaluate.finetune.sift_weight needs an output layer, but {written[0]} of "
+            f"{arm.name!r} is answered as text; leave it out",
         )
 
 

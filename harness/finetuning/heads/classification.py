@@ -10,6 +10,7 @@ from typing import Any
 from torch import Tensor
 from torch.nn import functional as F
 
+from harness.finetuning.divergences import squared_differences, symmetric_divergences
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Batch, Encoded
 from harness.tasks.examples import Examples
@@ -30,6 +31,10 @@ class Classification(TaskHead):
         """Mean cross-entropy of logits [B, C]."""
         return F.cross_entropy(outputs, batch["labels"])
 
+    def divergences(self, moved: Tensor, clean: Tensor, batch: Batch) -> Tensor:
+        """[B] symmetric divergences of logits [B, C]."""
+        return symmetric_divergences(moved, clean)
+
     def decode(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
         """[B] class indices."""
         return list(outputs.argmax(1).tolist())
@@ -43,6 +48,10 @@ class Regression(Classification):
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
         """Mean squared error of outputs [B, 1]."""
         return F.mse_loss(outputs.squeeze(-1), batch["labels"].to(outputs.dtype))
+
+    def divergences(self, moved: Tensor, clean: Tensor, batch: Batch) -> Tensor:
+        """[B] squared differences of outputs [B, 1]."""
+        return squared_differences(moved, clean).squeeze(-1)
 
     def decode(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
         """[B] values."""

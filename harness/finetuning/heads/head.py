@@ -80,6 +80,18 @@ class TaskHead(ABC):
             outputs: of the model for `batch`: [B, C], [R, C], or [B, T, C] per token.
         """
 
+    def divergences(self, moved: Tensor, clean: Tensor, batch: Batch) -> Tensor:
+        """[N] difference of each decision between two outputs of the model for `batch`, for
+        `finetune.sift_weight`.
+
+        Raises:
+            ValueError: outputs are not those of an output layer that names classes or values.
+        """
+        raise ValueError(
+            "finetune.sift_weight needs outputs that are classes, places or values, but those of "
+            f"{self.task.name} are not; leave it out"
+        )
+
     @abstractmethod
     def decode(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
         """[B] decoded output of each item, in the format that `predictions` takes."""

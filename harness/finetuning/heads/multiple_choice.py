@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from harness.finetuning.divergences import symmetric_divergences
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Batch, Encoded
 from harness.tasks.examples import Examples
@@ -43,6 +44,12 @@ class MultipleChoice(TaskHead):
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
         """Mean cross-entropy over choices of scores [R, 1]."""
         return F.cross_entropy(side_by_side(outputs, batch["num_choices"]), batch["labels"])
+
+    def divergences(self, moved: Tensor, clean: Tensor, batch: Batch) -> Tensor:
+        """[B] symmetric divergences over choices of scores [R, 1]."""
+        num_choices = batch["num_choices"]
+        rows = (side_by_side(scores, num_choices) for scores in (moved, clean))
+        return symmetric_divergences(*rows)
 
     def decode(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
         """[B] indices of the best choices."""

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from harness.finetuning.adaptation import Adaptation, Frozen
+from harness.finetuning.divergences import squared_differences
 from harness.finetuning.heads.classification import Classification
 from harness.finetuning.heads.classifier import Classifier, output_layer
 from harness.finetuning.heads.head import TaskHead
@@ -135,6 +136,12 @@ class Cosine(Similarity):
         first, second = grouped(outputs, 2)
         cosine = F.cosine_similarity(first, second)
         return F.mse_loss(cosine, batch["labels"].to(cosine.dtype) / HIGHEST)
+
+    def divergences(self, moved: Tensor, clean: Tensor, batch: Batch) -> Tensor:
+        """[B] squared differences of the cosines of vectors [2 B, H]."""
+        pairs = (grouped(vectors, 2) for vectors in (moved, clean))
+        cosines = [F.cosine_similarity(first, second) for first, second in pairs]
+        return squared_differences(*cosines)
 
 
 class Triplet(Similarity):

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from harness.finetuning.adaptation import Adaptation
+from harness.finetuning.divergences import symmetric_divergences
 from harness.finetuning.heads.classifier import Classifier
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Batch, Encoded, Ragged
@@ -137,6 +138,16 @@ class SpanExtraction(TaskHead):
         """Mean cross-entropy of scores [B, T, 2] over the real tokens, without padding."""
         padding = batch["attention_mask"].unsqueeze(-1) == 0
         return F.cross_entropy(outputs.masked_fill(padding, -torch.inf), batch["labels"])
+
+    def divergences(self, moved: Tensor, clean: Tensor, batch: Batch) -> Tensor:
+        """[2 B] symmetric divergences of start and end over the real tokens, of scores
+        [B, T, 2]."""
+        padding = batch["attention_mask"].unsqueeze(-1) == 0
+        of_sides = (
+            scores.masked_fill(padding, -torch.inf).transpose(1, 2).flatten(0, 1)
+            for scores in (moved, clean)
+        )
+        return symmetric_divergences(*of_sides)
 
     def decode(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
         """[B] `Span`: the best valid pair among the best starts and ends in the context."""

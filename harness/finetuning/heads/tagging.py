@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from harness.finetuning.divergences import symmetric_divergences
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Batch, Encoded, Ragged
 from harness.tasks.examples import HIDDEN, Examples, column
@@ -81,6 +82,14 @@ class Tagging(TaskHead):
             outputs.flatten(0, 1), labels, ignore_index=IGNORED, reduction="sum"
         )
         return total / labels.ne(IGNORED).sum().clamp(min=1)
+
+    def divergences(self, moved: Tensor, clean: Tensor, batch: Batch) -> Tensor:
+        """[N] symmetric divergences of logits [B, T, C] at the tagged words; a single 0 without
+        any."""
+        tagged = batch["labels"].ne(IGNORED)
+        if not tagged.any():
+            return moved.sum().unsqueeze(0) * 0
+        return symmetric_divergences(moved[tagged], clean[tagged])
 
     def decode(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
         """[B] lists of tag indices per token."""

@@ -9,6 +9,10 @@ TRANSFORMED = (
 )  # fmt: skip
 """Families with a dense layer before the output matrix."""
 
+MASK_DECODER_STEPS = 2
+"""Times that DeBERTa's enhanced mask decoder applies the last layer (microsoft/DeBERTa,
+apps/models/masked_language_model.py; He et al. 2021, section 3.2, call it n)."""
+
 
 def segment_types(architecture: Architecture, pair_format: bool) -> int:
     """Rows of the segment embedding; RoBERTa has a second one for pairs only."""

@@ -57,7 +57,9 @@ class TokenPrediction(Learner):
 
     def _states(self, batch: TensorBatch, component: int) -> Tensor:
         states: Tensor = self.backbone(
-            **network_inputs(batch), representation=self.representations[component]
+            **network_inputs(batch),
+            representation=self.representations[component],
+            for_token_head=True,
         ).last_hidden_state
         return states
 

@@ -101,8 +101,24 @@ def _representation(run: PretrainSettings, objective: Objective) -> Iterator[str
             f"{output.kind} needs the published block, as its generator may be of another family: "
             "leave model.positions, model.norm and model.residual out"
         )
+    if run.model.mask_decoder and (others := _beside_masked_tokens(objective)):
+        yield (
+            "model.mask_decoder decodes masked tokens alone, but there is also "
+            f"{', '.join(others)}; leave one out"
+        )
     if isinstance(output, WithGenerator) and objective.span_boundary:
         yield f"span_boundary needs the output masked_token, but it is {output.kind}"
+
+
+def _beside_masked_tokens(objective: Objective) -> list[str]:
+    """Parts of an objective that read other states than those that name masked tokens."""
+    parts = {
+        f"objective.output {objective.output.kind}": isinstance(objective.output, WithGenerator),
+        f"objective.sentence_pair {objective.sentence_pair}": objective.sentence_pair != "none",
+        "objective.span_boundary": objective.span_boundary,
+        "objective.distillation": objective.distillation is not None,
+    }
+    return [name for name, is_there in parts.items() if is_there]
 
 
 def _room(run: PretrainSettings, objective: Objective, longest: int) -> Iterator[str]:
@@ -144,6 +160,11 @@ def _teacher(run: PretrainSettings, longest: int) -> Iterator[str]:
         yield (
             "a teacher must be an encoder read bidirectional, but its family is "
             f"{teacher.model.family}, read {teacher.representation}"
+        )
+    if teacher.model.mask_decoder:
+        yield (
+            "a teacher must name tokens by the states of its last layer, but it has a "
+            "mask_decoder: leave teacher.model.mask_decoder out"
         )
     if longest > teacher.model.max_position:
         yield (

@@ -1,6 +1,7 @@
 """DeBERTa: He et al. 2021, ICLR; where the paper is silent, microsoft/DeBERTa.
 
-The base model, without the enhanced mask decoder (section 3.2): see `models.encoders`.
+The base model, without the enhanced mask decoder (section 3.2), as earlier results of this recipe;
+`pretrain.model: {mask_decoder: enhanced}` adds it.
 """
 
 from harness.data.corpora.packing import Packing

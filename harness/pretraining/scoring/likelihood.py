@@ -146,6 +146,6 @@ def _states(backbone: Backbone, batch: TensorBatch, representation: str) -> Tens
     if representation == "permuted":
         return query_states(backbone, batch)
     states: Tensor = backbone(
-        **network_inputs(batch), representation=representation
+        **network_inputs(batch), representation=representation, for_token_head=True
     ).last_hidden_state
     return states.chunk(2, dim=-1)[0] if representation == "bilm" else states  # ELMo's forward LM

@@ -16,7 +16,9 @@ def count_token_head(architecture: Architecture, size: Size, vocab_size: int) ->
     if architecture.family in TRANSFORMED:
         bias = architecture.family != "modernbert"
         width = embedding_width(architecture, size)
-        return linear(size.hidden_size, width, bias) + norm(width, bias) + vocab_size
+        head = linear(size.hidden_size, width, bias) + norm(width, bias) + vocab_size
+        positions = architecture.max_position * size.hidden_size
+        return head + (positions if architecture.mask_decoder else 0)
     recurrent = architecture.facts.kind == "recurrent"
     untied = recurrent and not recurrent_is_tied(architecture, size)
     return vocab_size if architecture.family == "xlnet" or untied else 0  # biases
