@@ -2,9 +2,10 @@
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from harness.core.config import ConfigModel, Count
+from harness.finetuning.auxiliary import Auxiliary
 from harness.tasks.perturbation import Perturbation
 
 UNSEEING = ("causal", "encoder_decoder", "cbow")
@@ -37,6 +38,23 @@ class Finetune(ConfigModel):
     neftune_alpha: float | None = Field(default=None, gt=0)
     """Scale of uniform noise on the token embeddings in training (Jain et al. 2023, algorithm 1:
     5 to 15); null: none."""
+    auxiliary: Auxiliary | None = None
+    """Pretraining objectives learned together with the task, with fixed or learned weights (Dery et
+    al. 2021, 2022); null: none."""
+
+    @property
+    def predicts_tokens(self) -> bool:
+        """Whether the network's own token head is trained beside the task."""
+        return bool(self.auxiliary or self.auxiliary_lm_weight)
+
+    @model_validator(mode="after")
+    def _one_auxiliary(self) -> "Finetune":
+        if self.auxiliary and self.auxiliary_lm_weight:
+            raise ValueError(
+                "auxiliary_lm_weight and auxiliary exclude each other; list clm among "
+                "auxiliary.objectives instead"
+            )
+        return self
 
 
 class Protocol(ConfigModel):

@@ -124,7 +124,8 @@ def finetuning_flops(arm: Arm, task: Task, settings: Finetune) -> float:
     protocol = arm.evaluate.protocol
     examples = min(task.train_size, protocol.max_train_examples or task.train_size)
     one = _forward_flops(arm.pretrain, MEAN_TASK_TOKENS, reading_of(protocol, arm.pretrain))
-    return TRAINING * one * examples * settings.epochs
+    passes = settings.auxiliary.num_passes if settings.auxiliary else 1
+    return TRAINING * one * examples * settings.epochs * passes
 
 
 def probe_flops(arm: Arm, probe: str) -> float:

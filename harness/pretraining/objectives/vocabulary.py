@@ -69,6 +69,11 @@ class Vocabulary:
         """The vocabulary of the tokenizer in `folder`; pairs follow its template."""
         from transformers import PreTrainedTokenizerFast
 
+        return cls.of(PreTrainedTokenizerFast.from_pretrained(folder))
+
+    @classmethod
+    def of(cls, tokenizer: "PreTrainedTokenizerFast") -> "Vocabulary":
+        """The vocabulary of a tokenizer; pairs follow its template."""
         from harness.data.tokenizers.training import (
             around,
             is_sentinel,
@@ -77,7 +82,6 @@ class Vocabulary:
             word_starts,
         )
 
-        tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
         tokens = tokens_by_id(tokenizer)
         special = np.array([not token for token in tokens])  # what is no token is not ordinary
         special[tokenizer.all_special_ids] = True
