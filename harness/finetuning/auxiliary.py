@@ -70,7 +70,8 @@ class Auxiliary(ConfigModel):
     """Objectives that are learned together with the task, from the inputs of its train set: the
     loss is w_0 L_task + sum over i of w_i L_i (Dery et al. 2021, section 3; 2022)."""
 
-    objectives: tuple[AuxiliaryObjective, ...] = Field(min_length=1)
+    objectives: tuple[AuxiliaryObjective, ...]
+    """At least one; each is learned in every update."""
     weights: Literal["fixed", "learned"] = "fixed"
     """`fixed`: as declared (MT-TARTAN, with equal ones); `learned`: a weight rises with the cosine
     of the gradients of its loss and of the task's loss on a batch of the hold-out of train, and the
@@ -113,6 +114,8 @@ class Auxiliary(ConfigModel):
     @model_validator(mode="after")
     def _distinct(self) -> "Auxiliary":
         found = [one.objective for one in self.objectives]
+        if not found:
+            raise ValueError("objectives must list at least one objective, but is empty")
         if any(one in found[:place] for place, one in enumerate(found)):
             raise ValueError("auxiliary objectives must differ; give one of them a larger weight")
         return self

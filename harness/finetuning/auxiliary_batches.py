@@ -27,12 +27,12 @@ def key_of(index: int) -> str:
 
 
 def prefixed(prefix: str, batch: Batch) -> Batch:
-    """The batch with a prefix before its keys, to be a part of another one."""
+    """The batch, such as of rows [R, T], with a prefix before its keys, to be a part of another."""
     return {f"{prefix}{name}": value for name, value in batch.items()}
 
 
 def part_of(batch: Batch, prefix: str) -> Batch:
-    """What `prefixed` made a part of `batch`."""
+    """What `prefixed` made a part of `batch`, such as rows [R, T]."""
     names = (name for name in batch if name.startswith(prefix))
     return {name.removeprefix(prefix): batch[name] for name in names}
 

@@ -46,7 +46,7 @@ class AuxiliaryLosses(nn.Module):
         return self.initial.sum() * self.logits.softmax(0)
 
     def total(self, model: MultitaskModel, loss: Loss, batch: Batch, own: Tensor) -> Tensor:
-        """Scalar weighted sum of the losses of an update; then changes the weights, if learned.
+        """Scalar [] weighted sum of the losses of an update; then changes the weights, if learned.
 
         Args:
             loss: of the task, as called for the hold-out.
@@ -73,7 +73,7 @@ class AuxiliaryLosses(nn.Module):
 
 
 def gradient(loss: Tensor, parameters: Sequence[Tensor], keep: bool = False) -> Gradient:
-    """Gradient of a scalar with respect to `parameters`, without a change to them.
+    """Gradient of a scalar [] with respect to `parameters`, without a change to them.
 
     Args:
         keep: whether the graph is needed again.

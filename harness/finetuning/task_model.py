@@ -52,8 +52,8 @@ class TaskModel(nn.Module, ABC):
         )
 
     def token_loss(self, batch: Batch, representation: str) -> Tensor:
-        """Scalar mean cross-entropy of the backbone's own token head on the batch of an auxiliary
-        objective (`harness.finetuning.auxiliary_batches`).
+        """Scalar mean cross-entropy of the backbone's own token head on the `targets` [M] of an
+        auxiliary objective's batch (`harness.finetuning.auxiliary_batches`).
 
         Raises:
             ValueError: the model has text output.

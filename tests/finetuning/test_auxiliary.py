@@ -381,7 +381,7 @@ def test_networks_and_adaptations_that_do_not_suit(
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"objectives": []}, "at least 1 item"),
+        ({"objectives": []}, "at least one objective"),
         ({"objectives": [{"objective": "ul2"}]}, "a single one; list the parts of a mixture"),
         ({"objectives": [{"objective": "rtd"}]}, "must have output masked_token or next_token"),
         ({"objectives": [{"objective": "mlm_nsp"}]}, "without sentence_pair"),
