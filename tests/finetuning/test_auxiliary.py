@@ -352,6 +352,16 @@ def test_the_gradients_are_of_what_an_adaptation_trains(
     assert not done.diverged
 
 
+def test_passes_by_hand() -> None:
+    """Forward 1, backward 2, so a pass is 3. Learned: three losses of 1 + 2 x 2, and one pass."""
+    both = {"objectives": [{"objective": "mlm"}, {"objective": "clm", "weight": 0.5}]}
+    assert Auxiliary.read(both).num_passes == 3
+    learned = Auxiliary.read({**both, "weights": "learned"})
+    assert learned.num_passes == pytest.approx((3 * 5 + 3) / 3)
+    assert learned.label == "1 x mlm + 0.5 x clm, learned weights"
+    assert learned.names == ("task", "mlm", "clm")
+
+
 # Bad input.
 
 
