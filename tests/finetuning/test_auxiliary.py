@@ -190,12 +190,13 @@ class Point(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.backbone = nn.Module()
+        self.backbone: Any = nn.Module()
         self.backbone.x = nn.Parameter(torch.tensor([1.0, 2.0]))
         self.backbone.unused = nn.Parameter(torch.ones(3))
 
     def forward(self, batch: Batch) -> Tensor:
-        return (self.backbone.x * batch["direction"]).sum()
+        found: Tensor = (self.backbone.x * batch["direction"]).sum()
+        return found
 
     def token_loss(self, batch: Batch, representation: str) -> Tensor:
         return self(batch)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -86,7 +86,7 @@ class Vocabulary:
         special = np.array([not token for token in tokens])  # what is no token is not ordinary
         special[tokenizer.all_special_ids] = True
         further = {
-            token: tokenizer.convert_tokens_to_ids(token)
+            token: cast(int, tokenizer.convert_tokens_to_ids(token))
             for token in tokenizer.extra_special_tokens
         }
         # T5's ids count down, but the names give the order of use.

@@ -297,7 +297,7 @@ def test_noise_is_in_the_reported_examples_alone(
         assert expected["accuracy"] != found["plain"]["validation/accuracy"]
 
 
-LEARNED = {
+LEARNED: dict[str, Any] = {
     "epochs": 1,
     "auxiliary": {"objectives": [{"objective": "mlm"}, {"objective": "clm"}], "weights": "learned"},
 }
