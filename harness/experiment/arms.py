@@ -189,7 +189,7 @@ def _declared_fields(evaluate: Evaluate) -> dict[str, Any]:
 
 
 def _set_fields(value: ConfigModel) -> dict[str, Any]:
-    return value.model_dump(exclude_unset=True)
+    return value.model_dump(include=value.model_fields_set)
 
 
 def _with_size_defaults(evaluate: Any, pretrain: Pretrain) -> Any:

@@ -85,6 +85,8 @@ def json_schema() -> Schema:
     before["target_tasks"]["anyOf"][0]["items"] = names
     before["task"] = {**names, "description": before["task"]["description"]}
     _name_texts(definitions["ContinuedPretraining"]["properties"])
+    auxiliary = definitions["AuxiliaryObjective"]["properties"]
+    auxiliary["objective"] = _or_name(auxiliary["objective"], OBJECTIVES)
     _name_sources(definitions["HubCorpus"])
     definitions["CustomSuite"]["properties"]["tasks"]["items"]["oneOf"][0]["enum"] = list(TASKS)
     _name_spaces(definitions["Sweep"]["properties"]["space"])

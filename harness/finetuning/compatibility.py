@@ -1,5 +1,6 @@
 """Which tasks, settings and adaptations a pretrained model supports, known at planning time."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from harness.finetuning import baselines
@@ -71,6 +72,37 @@ def settings_problem(settings: Finetune, adaptation: Adaptation) -> str:
             return (
                 f"finetune.{name} is for adaptations that read the inputs in training, but "
                 f"{adaptation.kind} does not; leave it out"
+            )
+    return ""
+
+
+def auxiliary_problem(
+    settings: Finetune, adaptation: Adaptation, representation: str, known: Sequence[str]
+) -> str:
+    """The error if auxiliary objectives do not suit an adaptation or a network; empty if they do.
+
+    Args:
+        representation: of the network after pretraining.
+        known: representations that the network supports.
+    """
+    if not settings.auxiliary:
+        return ""
+    if adaptation.kind in ("frozen", "prompt"):
+        return (
+            "finetune.auxiliary is for adaptations that train the network, but "
+            f"{adaptation.kind} does not; leave it out"
+        )
+    if representation not in ONE_STACK:
+        return (
+            f"finetune.auxiliary is for networks read {', '.join(ONE_STACK)}, but this one is read "
+            f"{representation}; leave it out"
+        )
+    for one in settings.auxiliary.objectives:
+        if one.objective.representation not in known:
+            return (
+                f"finetune.auxiliary: the objective {one.name} is read "
+                f"{one.objective.representation}, but the network can be read {', '.join(known)}; "
+                "leave it out"
             )
     return ""
 

@@ -93,7 +93,7 @@ class ContinuedPretraining(ConfigModel):
         """The set fields as text: `on microworld domain=biomed, budget tokens=20000`."""
         parts = [f"on {_texts_label(self.corpus)}", f"budget {_fields(self.budget)}"]
         if self.objective:
-            parts.append(f"objective {_objective_label(self.objective)}")
+            parts.append(f"objective {objective_label(self.objective)}")
         rest = self.model_dump(exclude={"corpus", "budget", "objective"}, exclude_none=True)
         return ", ".join([*parts, *(f"{name} {value}" for name, value in rest.items())])
 
@@ -123,7 +123,7 @@ def _texts_label(corpus: Corpus | TaskCorpus | Mapping[str, Corpus | TaskCorpus]
     return "; ".join(f"{text} before {' and '.join(names)}" for text, names in tasks.items())
 
 
-def _objective_label(objective: Objective | Mixture) -> str:
+def objective_label(objective: Objective | Mixture) -> str:
     """Name of the objective, or its fields if it has none."""
     known = (name for name, value in OBJECTIVES.items() if value == objective)
     return next(known, "") or _fields(objective)

@@ -8,12 +8,12 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor
 
+from harness.finetuning.auxiliary_losses import AuxiliaryLosses
 from harness.finetuning.inputs import Batch
 from harness.finetuning.methods.layerwise import begin_epoch, learning_rate_factors
-from harness.finetuning.multitask import MultitaskModel
+from harness.finetuning.multitask import Loss, MultitaskModel
 from harness.finetuning.protocol import Finetune
 from harness.finetuning.sift import Divergences, adversarial_divergence
-from harness.finetuning.task_model import TaskModel
 from harness.finetuning.used_embeddings import UsedEmbeddings
 from harness.pretraining.optimization import configure
 from harness.pretraining.optimizer import Optimizer
@@ -24,17 +24,16 @@ LOGGED_POINTS = 50
 """Approximate number of losses that a run logs."""
 OnEpoch = Callable[[MultitaskModel, int], Mapping[str, float]]
 """Called with the model and the epoch, from 1; returns scores on the hold-out by metric."""
-Loss = Callable[[Tensor, Batch], Tensor]
-"""(outputs of the model for a batch, batch) to the scalar mean loss."""
 
 
 class FinetuningModule(pl.LightningModule):
     """Minimises the task loss plus, each with a weight, the next-token loss on the inputs (Radford
-    et al. 2018, equation 5) and the divergence of SiFT (He et al. 2021, section 4)."""
+    et al. 2018, equation 5) or the losses of auxiliary objectives, and the divergence of SiFT (He
+    et al. 2021, section 4)."""
 
     def __init__(
         self,
-        model: TaskModel,
+        model: MultitaskModel,
         loss: Loss,
         finetune: Finetune,
         num_steps: int,
@@ -48,6 +47,7 @@ class FinetuningModule(pl.LightningModule):
         self.model, self.loss, self.finetune = model, loss, finetune
         self.divergences = divergences
         self.num_steps, self.seed = num_steps, seed
+        self.auxiliary = AuxiliaryLosses(finetune.auxiliary) if finetune.auxiliary else None
         self.losses: list[Tensor] = []
         self.log_every = max(1, num_steps // LOGGED_POINTS)
 
@@ -70,6 +70,8 @@ class FinetuningModule(pl.LightningModule):
         if self.finetune.sift_weight and self.divergences:
             divergence = adversarial_divergence(self.model, self.divergences, outputs, batch)
             loss = loss + self.finetune.sift_weight * divergence
+        if self.auxiliary:
+            loss = self.auxiliary.total(self.model, self.loss, batch, loss)
         return loss
 
     def configure_gradient_clipping(

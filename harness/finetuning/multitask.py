@@ -3,7 +3,7 @@
 Shapes: K tasks.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -15,13 +15,17 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.utils.data import IterableDataset
 
+from harness.finetuning.auxiliary_batches import HOLDOUT, auxiliary_batches, prefixed
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Batch, Encoded, TrainBatches
 from harness.finetuning.protocol import Finetune
 from harness.finetuning.soft_targets import TEACHER, SoftTargets
 from harness.finetuning.task_chain import Multitask
 from harness.finetuning.task_model import TaskModel
+from harness.pretraining.objectives.vocabulary import Vocabulary
 
+Loss = Callable[[Tensor, Batch], Tensor]
+"""(outputs of the model for a batch, batch) to the scalar mean loss."""
 TASK = "task"
 """Key of a batch: the index of its task."""
 ORDER = 1
@@ -38,6 +42,9 @@ class TaskData:
     train: Encoded
     soft_targets: SoftTargets | None = None
     """Of its examples; null: it is learned from labels."""
+    holdout: Encoded | None = None
+    """Examples of train that are not trained on, by which weights of auxiliary objectives are
+    learned; null: none are."""
 
 
 def mixing_shares(sizes: Sequence[int], mixing: Multitask) -> np.ndarray:
@@ -65,16 +72,28 @@ class MultitaskBatches(IterableDataset[Batch]):
         rng = np.random.default_rng([seed, ORDER])
         self.indices = rng.choice(len(tasks), size=self.num_steps, p=self.shares)
         """[num_steps] index of the task of each update."""
+        self.auxiliary, self.seed = finetune.auxiliary, seed
+        self.vocabularies = [Vocabulary.of(one.head.tokenizer) for one in tasks if self.auxiliary]
+        self.held_out = [
+            TrainBatches(one.holdout, finetune, one.head.collate, seed) if one.holdout else None
+            for one in tasks
+        ]
 
     def __iter__(self) -> Iterator[Batch]:
         streams = [_endless(part) for part in self.parts]
-        for index in self.indices:
-            task = self.tasks[index]
+        held_out = [_endless(part) if part else None for part in self.held_out]
+        for step, index in enumerate(self.indices):
+            task, others = self.tasks[index], held_out[index]
             items = next(streams[index])
-            batch = task.head.collate(task.train, items) | {TASK: torch.tensor(index)}
+            batch = task.head.collate(task.train, items)
+            if self.auxiliary:
+                vocabulary, seed = self.vocabularies[index], (self.seed, step)
+                batch |= auxiliary_batches(batch, self.auxiliary, vocabulary, seed)
+            if task.holdout and others:
+                batch |= prefixed(HOLDOUT, task.head.collate(task.holdout, next(others)))
             if task.soft_targets:
                 batch[TEACHER] = torch.from_numpy(task.soft_targets.outputs[items])
-            yield batch
+            yield batch | {TASK: torch.tensor(index)}
 
 
 def _endless(part: TrainBatches) -> Iterator[np.ndarray]:
@@ -113,6 +132,10 @@ class MultitaskModel(TaskModel):
     def next_token_loss(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
         """As the model of the batch's task: a scalar []."""
         return self._part(batch).next_token_loss(batch, states)
+
+    def token_loss(self, batch: Batch, representation: str) -> Tensor:
+        """As the model of the batch's task: a scalar []."""
+        return self._part(batch).token_loss(batch, representation)
 
 
 def multitask_loss(

@@ -2,9 +2,10 @@
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from harness.core.config import ConfigModel, Count
+from harness.finetuning.auxiliary import Auxiliary
 from harness.tasks.perturbation import Perturbation
 
 UNSEEING = ("causal", "encoder_decoder", "cbow")
@@ -41,6 +42,23 @@ class Finetune(ConfigModel):
     """Weight of the difference between outputs for clean inputs and for adversarially perturbed
     token embeddings: SiFT (He et al. 2021, section 4; microsoft/DeBERTa, experiments/glue/mnli.sh:
     5); null: none."""
+    auxiliary: Auxiliary | None = None
+    """Pretraining objectives learned together with the task, with fixed or learned weights (Dery et
+    al. 2021, 2022); null: none."""
+
+    @property
+    def predicts_tokens(self) -> bool:
+        """Whether the network's own token head is trained beside the task."""
+        return bool(self.auxiliary or self.auxiliary_lm_weight)
+
+    @model_validator(mode="after")
+    def _one_auxiliary(self) -> "Finetune":
+        if self.auxiliary and self.auxiliary_lm_weight:
+            raise ValueError(
+                "auxiliary_lm_weight and auxiliary exclude each other; list clm among "
+                "auxiliary.objectives instead"
+            )
+        return self
 
 
 class Protocol(ConfigModel):

@@ -14,15 +14,16 @@ from torch.utils.data import DataLoader
 
 from harness.core.compute import DEFAULT_COMPUTE, Compute
 from harness.finetuning.adaptation import ADAPTATIONS, Adaptation
-from harness.finetuning.compatibility import noise_problem, settings_problem
+from harness.finetuning.compatibility import auxiliary_problem, noise_problem, settings_problem
 from harness.finetuning.costs import Costs, measure
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Batch, Encoded
 from harness.finetuning.methods import adapt
 from harness.finetuning.methods.layerwise import reinitialise
 from harness.finetuning.methods.parts import freeze_unused
-from harness.finetuning.module import EpochCallback, FinetuningModule, Loss, OnEpoch
+from harness.finetuning.module import EpochCallback, FinetuningModule, OnEpoch
 from harness.finetuning.multitask import (
+    Loss,
     MultitaskBatches,
     MultitaskModel,
     TaskData,
@@ -114,8 +115,8 @@ def finetune(
     model = MultitaskModel([first, *others], mixing)
     choose_attention(model, compute)
     costs = _costs(model.part(0), tasks[0], settings) if len(tasks) == 1 else None
-    # Callbacks read all weights, and the auxiliary loss predicts all tokens.
-    whole = callbacks or settings.auxiliary_lm_weight or trainer.strategy.root_device.type != "cpu"
+    # Callbacks read all weights, and auxiliary losses predict all tokens.
+    whole = callbacks or settings.predicts_tokens or trainer.strategy.root_device.type != "cpu"
     used = None if whole else use_rows([first, *others], tasks)
     hook.on_epoch = with_all_rows(on_epoch, used) if on_epoch and used else on_epoch
     loss = _loss(model, tasks)
@@ -163,6 +164,7 @@ def prepared_model(
         ValueError: pooling, auxiliary loss or a setting does not suit the backbone or adaptation.
     """
     backbone = load(folder)
+    _check_objectives(settings, backbone, adaptation)
     if head.protocol.use == "encoder":
         backbone = EncoderPart(backbone)
     _check_auxiliary(settings, backbone.representation, adaptation)
@@ -172,7 +174,7 @@ def prepared_model(
     if why := settings_problem(settings, adaptation) or noise:
         raise ValueError(why)
     model = _with_head(head, backbone, adaptation, seed)
-    if not settings.auxiliary_lm_weight:
+    if not settings.predicts_tokens:
         freeze_unused(model)
     if settings.reinit_layers:
         reinitialise(model, settings.reinit_layers)
@@ -194,6 +196,12 @@ def _check_auxiliary(settings: Finetune, reading: str, adaptation: Adaptation) -
             "finetune.auxiliary_lm_weight needs a causal model whose backbone is trained, but this "
             f"one is {found}; set it to 0"
         )
+
+
+def _check_objectives(settings: Finetune, backbone: Backbone, adaptation: Adaptation) -> None:
+    known = backbone.facts.representations
+    if why := auxiliary_problem(settings, adaptation, backbone.representation, known):
+        raise ValueError(why)
 
 
 @torch.inference_mode()

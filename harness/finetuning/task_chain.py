@@ -35,8 +35,10 @@ class IntermediateTask(ConfigModel):
         how = f" (siamese {self.siamese})" if self.siamese else ""
         settings = ""
         if self.finetune:
-            fields = self.finetune.model_dump(exclude_none=True).items()
-            settings = " with " + " ".join(f"{name} {value}" for name, value in fields)
+            fields = self.finetune.model_dump(exclude_none=True)
+            if self.finetune.auxiliary:
+                fields["auxiliary"] = self.finetune.auxiliary.label
+            settings = " with " + " ".join(f"{name} {value}" for name, value in fields.items())
         targets = f" for {' and '.join(self.target_tasks)}" if self.target_tasks else ""
         return f"{self.task}{how}{settings}{targets}"
 

@@ -50,3 +50,12 @@ class TaskModel(nn.Module, ABC):
         raise ValueError(
             "finetune.auxiliary_lm_weight is not supported for text output; set it to 0"
         )
+
+    def token_loss(self, batch: Batch, representation: str) -> Tensor:
+        """Scalar mean cross-entropy of the backbone's own token head on the `targets` [M] of an
+        auxiliary objective's batch (`harness.finetuning.auxiliary_batches`).
+
+        Raises:
+            ValueError: the model has text output.
+        """
+        raise ValueError("finetune.auxiliary is not supported for text output; leave it out")

@@ -127,7 +127,8 @@ def finetuning_flops(arm: Arm, task: Task, settings: Finetune) -> float:
     protocol = arm.evaluate.protocol
     examples = min(task.train_size, protocol.max_train_examples or task.train_size)
     one = _forward_flops(arm.pretrain, MEAN_TASK_TOKENS, reading_of(protocol, arm.pretrain))
-    passes = TRAINING + (SIFT_PASSES if settings.sift_weight else 0)
+    passes = TRAINING * (settings.auxiliary.num_passes if settings.auxiliary else 1)
+    passes += SIFT_PASSES if settings.sift_weight else 0
     return passes * one * examples * settings.epochs
 
 

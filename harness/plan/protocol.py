@@ -40,11 +40,17 @@ def protocol_of(plan: Plan) -> dict[str, object]:
     if any(stage.spec.get("own_length") for stage in plan.stages.values()):
         length = evaluate.protocol.max_sequence_length
         protocol["max_sequence_length"] = f"{length}, or a sentence-transformers model's own"
-    protocol["finetune"] = evaluate.finetune.model_dump() | _searched(plan)
+    protocol["finetune"] = _settings(evaluate.finetune) | _searched(plan)
     protocol["sweep"] = searches[0].label if searches else plan.experiment.sweep.label
     if plan.experiment.seeds.in_worlds:
         protocol["world"] = "one for each pretraining seed"
     return protocol | evaluate.other_tasks | _exceptions(plan)
+
+
+def _settings(finetune: Finetune) -> dict[str, object]:
+    """Name to value of the settings, with auxiliary objectives in words."""
+    label = finetune.auxiliary.label if finetune.auxiliary else None
+    return finetune.model_dump(exclude={"auxiliary"}) | ({"auxiliary": label} if label else {})
 
 
 def _shared_adaptation(plan: Plan) -> str:

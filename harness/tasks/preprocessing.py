@@ -65,6 +65,17 @@ def mctest(columns: Columns) -> Columns:
     return {**columns, "choices": options, "label": labels}
 
 
+def dream(columns: Columns) -> Columns:
+    """DREAM with each dialogue as one text, and the index of the correct one of its choices."""
+    pairs = zip(columns["choice"], columns["answer"], strict=True)
+    return {
+        **columns,
+        "dialogue": [" ".join(turns) for turns in columns["dialogue"]],
+        "choices": columns["choice"],
+        "label": [_index(choices, answer) for choices, answer in pairs],
+    }
+
+
 def narrativeqa(columns: Columns) -> Columns:
     """NarrativeQA with texts of questions, summaries and answers (the summary setting)."""
     return {
@@ -163,6 +174,7 @@ PREPROCESSORS: dict[str, Callable[[Columns], Columns]] = {
         swag,
         openbookqa,
         mctest,
+        dream,
         narrativeqa,
         languages,
         drop_unlabelled,
@@ -172,6 +184,12 @@ PREPROCESSORS: dict[str, Callable[[Columns], Columns]] = {
     )
 }
 """Name, as in `Task.prepare`, to the preprocessor."""
-CLASSES_KEPT: Mapping[str, int] = {"binary_nli": 1, "openbookqa": 0, "mctest": 0, "lower_labels": 0}
+CLASSES_KEPT: Mapping[str, int] = {
+    "binary_nli": 1,
+    "openbookqa": 0,
+    "mctest": 0,
+    "dream": 0,
+    "lower_labels": 0,
+}
 """Preprocessor to the number of leading classes whose labels it keeps; all others keep all classes.
 """

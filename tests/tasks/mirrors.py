@@ -184,6 +184,9 @@ HUB: dict[Place, dict[str, Any]] = {
     ("sagnikrayc/mctest", "mc500"): _texts(
         *("story", "question", "answer"), answer_options=dict.fromkeys("ABCD", TEXT)
     ),
+    ("dataset-org/dream", "plain_text"): _texts(
+        *("dialogue_id", "question", "answer"), id=INT, dialogue=TEXTS, choice=TEXTS
+    ),
     **{
         (SENTIMENT, name): _texts("sentence", label=POLARITY) for name in ("yelp", "imdb", "amazon")
     },
@@ -243,6 +246,10 @@ ROWS: dict[Place, dict[str, list[Any]]] = {
         "hypothesis": _in_turn("a cup fell", "Tin fell.", "The cup fell"),
     },
     ("sagnikrayc/mctest", "mc500"): {"answer": _in_turn(*"ABCD")},
+    ("dataset-org/dream", "plain_text"): {
+        "choice": _in_turn(["At noon.", "At six.", "Never."]),
+        "answer": _in_turn("At six.", "Never.", "At noon."),
+    },
     ("zapsdcn/chemprot", None): {"label": _in_turn("INHIBITOR", "SUBSTRATE_PRODUCT-OF")},
     ("zapsdcn/citation_intent", None): {"label": _in_turn("Background", "Uses")},
     ("zapsdcn/sciie", None): {"label": _in_turn("USED-FOR", "COMPARE")},

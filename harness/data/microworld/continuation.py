@@ -3,6 +3,8 @@
 The four differ in one or two words, each of which is as often wrong as right.
 """
 
+from collections.abc import Callable, Sequence
+
 from harness.data.microworld import lexicon
 from harness.data.microworld.morphology import HE, SHE
 from harness.data.microworld.sampler import Sampler
@@ -74,9 +76,21 @@ PATTERNS = (paraphrased, fitting_action, fitting_behaviour, same_person, same_op
 
 def continuation(sampler: Sampler, number: int) -> Item:
     """An example of any pattern; the correct ending is in each position equally often."""
+    return item_of(sampler, number, PATTERNS, "context")
+
+
+def item_of(
+    sampler: Sampler, number: int, patterns: Sequence[Callable[[Sampler], Endings]], column: str
+) -> Item:
+    """An example of any of `patterns`, with the correct choice in a position that depends on
+    `number`.
+
+    Args:
+        column: name of the text that the choices follow.
+    """
     draw, answer = sampler.draw, number % NUM_CHOICES
-    context, (right, *wrong) = draw.pick(PATTERNS)(sampler)
+    context, (right, *wrong) = draw.pick(patterns)(sampler)
     choices = draw.order(wrong)
     choices.insert(answer, right)
     label = noisy(draw, answer, NUM_CHOICES)
-    return Item({"context": context, "choices": choices}, {"label": label}, answer)
+    return Item({column: context, "choices": choices}, {"label": label}, answer)

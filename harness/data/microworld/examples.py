@@ -9,6 +9,7 @@ from typing import Any
 
 from harness.data.microworld import (
     continuation,
+    dialogue,
     domain_transfer,
     domains,
     inference,
@@ -80,6 +81,7 @@ OTHERS = (
         all_words=True,
     ),
     Sampled("continuation", continuation.continuation),
+    Sampled("dialogue", dialogue.response),
     Sampled("entities", tagging.entities),
     Sampled("parts_of_speech", tagging.parts_of_speech),
     Sampled("sentence_similarity", similarity.sentence_similarity, sizes=similarity.TEST),

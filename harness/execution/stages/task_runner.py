@@ -109,8 +109,11 @@ class TaskRunner:
 
     @property
     def training_data(self) -> TaskData:
-        """The encoded train set with the task's head."""
-        return TaskData(self.head, self.encode(self.train_examples), self._soft_targets)
+        """The encoded train set with the task's head, and the hold-out if weights of auxiliary
+        objectives are learned from it."""
+        learned = self.settings.auxiliary and self.settings.auxiliary.is_learned
+        holdout = self.encode(self._split[1]) if learned else None
+        return TaskData(self.head, self.encode(self.train_examples), self._soft_targets, holdout)
 
     @cached_property
     def _soft_targets(self) -> SoftTargets | None:

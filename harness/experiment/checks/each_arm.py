@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from harness.experiment.arms import Arm
-from harness.experiment.checks import continued_pretraining, distillation, model
+from harness.experiment.checks import auxiliary, continued_pretraining, distillation, model
 from harness.experiment.checks.grid import Problems
 
 
@@ -12,3 +12,4 @@ def problems(arm: Arm, arms: Sequence[Arm]) -> Problems:
     yield from model.problems(arm)
     yield from continued_pretraining.problems(arm)
     yield from distillation.problems(arm, arms)
+    yield from auxiliary.problems(arm, arms)

@@ -9,6 +9,7 @@ from harness.experiment.experiment import Experiment
 from harness.finetuning.adaptation import Adaptation, Full
 from harness.finetuning.compatibility import (
     answered_as_text,
+    auxiliary_problem,
     layers_problem,
     noise_problem,
     reading_of,
@@ -72,6 +73,7 @@ def settings_problems(arm: Arm, settings: Finetune, adaptation: Adaptation) -> I
     problems = (
         settings_problem(settings, adaptation),
         layers_problem(settings, adaptation, arm.adapted, representation),
+        _objectives_problem(arm, settings, adaptation),
         noise_problem(settings, arm.adapted.model.family, representation),
     )
     yield from filter(None, problems)
@@ -89,6 +91,13 @@ def _intermediate_problems(arm: Arm, one: IntermediateTask) -> Problems:
             f"outputs that are classes, places or values, but it is trained by "
             f"{'text' if as_text else 'triplets'}; leave it out",
         )
+
+
+def _objectives_problem(arm: Arm, settings: Finetune, adaptation: Adaptation) -> str:
+    run = arm.adapted
+    return auxiliary_problem(
+        settings, adaptation, run.representation, run.model.facts.representations
+    )
 
 
 def _length_problems(arm: Arm) -> Problems:

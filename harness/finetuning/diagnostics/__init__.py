@@ -2,6 +2,8 @@
 
 TRAIN_SCORES = "train_scores"
 """The diagnostic that is measured after training; the others are recorded during it."""
+AUXILIARY_WEIGHTS = "auxiliary_weights"
+"""The diagnostic of `finetune.auxiliary`."""
 
 DIAGNOSTICS: dict[str, str] = {
     "weight_change": "||W_after - W_before|| / ||W_before|| over the matrices of each layer",
@@ -13,6 +15,8 @@ DIAGNOSTICS: dict[str, str] = {
     "effective_rank": "exp of the entropy of the singular values of the change of each matrix (Roy "
     "and Vetterli 2007), mean over the matrices of each layer",
     "loss_curve": "training loss of each update",
+    AUXILIARY_WEIGHTS: "weights of the losses of the task and of auxiliary objectives in each "
+    "update",
     TRAIN_SCORES: "main metric on at most 1,000 of the examples that the run was trained on, after "
     "it",
 }

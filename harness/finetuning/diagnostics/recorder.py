@@ -15,7 +15,8 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn
 
-from harness.finetuning.diagnostics import DIAGNOSTICS_COLUMNS
+from harness.finetuning.auxiliary_losses import AuxiliaryLosses
+from harness.finetuning.diagnostics import AUXILIARY_WEIGHTS, DIAGNOSTICS_COLUMNS
 from harness.finetuning.diagnostics.cka import effective_rank, linear_cka
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Encoded
@@ -49,10 +50,12 @@ class Recorder(pl.Callback):
         self.states: dict[str, Tensor] = {}
         self.norms: dict[str, list[Tensor]] = defaultdict(list)
         self.losses: list[Tensor] = []
+        self.auxiliary: AuxiliaryLosses | None = None
 
     def on_fit_start(self, trainer: pl.Trainer, module: Any) -> None:
-        """Keeps the matrices and states before training, and the list of training losses."""
-        self.losses = module.losses
+        """Keeps the matrices and states before training, and the lists of training losses and
+        weights."""
+        self.losses, self.auxiliary = module.losses, module.auxiliary
         if self.records & {"weight_change", "effective_rank"}:
             self.matrices = {
                 name: value.clone() for name, value in matrices(module.model.part(0)).items()
@@ -73,6 +76,7 @@ class Recorder(pl.Callback):
             *self._changes(model),
             *self._gradients(model),
             *self._similarities(model),
+            *self._weights(),
         ]
         if "loss_curve" in self.records:
             losses = torch.stack(self.losses).tolist()
@@ -106,6 +110,14 @@ class Recorder(pl.Callback):
             after = pooled_states(model, self.head, self.sample)
             for layer, states in self.states.items():
                 yield "similarity", layer, "", linear_cka(states, after[layer]), None
+
+    def _weights(self) -> Iterator[Row]:
+        if self.auxiliary is None or AUXILIARY_WEIGHTS not in self.records:
+            return
+        names = self.auxiliary.settings.names
+        for step, weights in enumerate(torch.stack(self.auxiliary.history).tolist(), 1):
+            for name, weight in zip(names, weights, strict=True):
+                yield AUXILIARY_WEIGHTS, "", name, weight, step
 
 
 def relative_change(pairs: list[tuple[Tensor, Tensor]]) -> float:

@@ -4,6 +4,7 @@ Shapes: B rows, T tokens, H hidden size, V vocabulary, C outputs.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -154,6 +155,13 @@ class Classifier(TaskModel):
             logits.append(self.backbone.token_logits(state[:, :-1][real]))
             targets.append(one["input_ids"][:, 1:][real])
         return F.cross_entropy(torch.cat(logits).float(), torch.cat(targets))
+
+    def token_loss(self, batch: Batch, representation: str) -> Tensor:
+        """Scalar mean cross-entropy of the `targets` [M] of an auxiliary objective's batch."""
+        inputs: dict[str, Any] = self._inputs(batch) | {"representation": representation}
+        states = self.backbone(**inputs).last_hidden_state.flatten(0, 1)
+        loss = self.backbone.token_loss(states[batch["positions"]], batch["targets"])
+        return loss / max(1, len(batch["targets"]))
 
 
 def _shifted_back(states: Tensor, mask: Tensor) -> Tensor:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -69,6 +69,11 @@ class Vocabulary:
         """The vocabulary of the tokenizer in `folder`; pairs follow its template."""
         from transformers import PreTrainedTokenizerFast
 
+        return cls.of(PreTrainedTokenizerFast.from_pretrained(folder))
+
+    @classmethod
+    def of(cls, tokenizer: "PreTrainedTokenizerFast") -> "Vocabulary":
+        """The vocabulary of a tokenizer; pairs follow its template."""
         from harness.data.tokenizers.training import (
             around,
             is_sentinel,
@@ -77,12 +82,11 @@ class Vocabulary:
             word_starts,
         )
 
-        tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
         tokens = tokens_by_id(tokenizer)
         special = np.array([not token for token in tokens])  # what is no token is not ordinary
         special[tokenizer.all_special_ids] = True
         further = {
-            token: tokenizer.convert_tokens_to_ids(token)
+            token: cast(int, tokenizer.convert_tokens_to_ids(token))
             for token in tokenizer.extra_special_tokens
         }
         # T5's ids count down, but the names give the order of use.

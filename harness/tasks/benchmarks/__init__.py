@@ -1,11 +1,12 @@
 """Published benchmarks: their tasks and suites, one file for each, and suites across them.
 
 Left out: semantic role labelling and coreference (OntoNotes is distributed by the Linguistic Data
-Consortium only), dialogue (no agreed metric), and document retrieval (not a task on one text or one
-pair of texts).
+Consortium only), the generation of dialogue (no agreed metric), and document retrieval (not a task
+on one text or one pair of texts).
 """
 
 from harness.tasks.benchmarks.dapt import DAPT_TASKS, DAPT_V1
+from harness.tasks.benchmarks.dialogue import DIALOGUE_TASKS, DREAM_V1
 from harness.tasks.benchmarks.food_to_film import FOOD_TO_FILM_TASK, FOOD_TO_FILM_V1
 from harness.tasks.benchmarks.glue import GLUE_TASKS, GLUE_V1
 from harness.tasks.benchmarks.inference import INFERENCE_TASKS, NLI_V1, OVERLAP_V1
@@ -44,6 +45,7 @@ REAL_TASKS: tuple[Task, ...] = (
     *SUMMARISATION_TASKS,
     *TRANSLATION_TASKS,
     *STS_TASKS,
+    *DIALOGUE_TASKS,
 )
 
 REAL_SUITES: tuple[Suite, ...] = (
@@ -62,4 +64,5 @@ REAL_SUITES: tuple[Suite, ...] = (
     TRANSLATION_V1,
     STS_V1,
     STS_MEAN_V1,
+    DREAM_V1,
 )

@@ -4,6 +4,7 @@ The generators of their examples are in `harness.data.microworld`.
 """
 
 from harness.tasks.micro.dapt import MICRO_DAPT_TASKS, MICRO_DAPT_V1
+from harness.tasks.micro.dialogue import MICRO_DIALOGUE_TASKS, MICRO_DIALOGUE_V1
 from harness.tasks.micro.food_to_film import MICRO_FOOD_TO_FILM_TASKS, MICRO_FOOD_TO_FILM_V1
 from harness.tasks.micro.generation import (
     MICRO_MT_TASKS,
@@ -34,6 +35,7 @@ MICRO_TASKS: tuple[Task, ...] = (
     *MICRO_OVERLAP_TASKS,
     *MICRO_FOOD_TO_FILM_TASKS,
     *MICRO_RETRIEVAL_TASKS,
+    *MICRO_DIALOGUE_TASKS,
 )
 
 MICRO_SUITES: tuple[Suite, ...] = (
@@ -50,4 +52,5 @@ MICRO_SUITES: tuple[Suite, ...] = (
     MICRO_OVERLAP_V1,
     MICRO_FOOD_TO_FILM_V1,
     MICRO_RETRIEVAL_V1,
+    MICRO_DIALOGUE_V1,
 )

@@ -1,6 +1,7 @@
 """The other tasks: correct by construction, and not solvable from word counts."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,6 +31,7 @@ TASKS: dict[str, Task] = {
 }
 SUITES = [suite for suite in MICRO_SUITES if set(suite.tasks) <= TASKS.keys()]
 CLASSES = [name for name, task in TASKS.items() if task.kind == "classification"]
+CHOICES = [name for name, task in TASKS.items() if task.kind == "multiple_choice"]
 ALL = pytest.mark.parametrize("name", TASKS)
 
 
@@ -78,7 +80,7 @@ def test_the_harness_reads_every_split(name: str) -> None:
         assert len(load_examples(task, "train")) == task.train_size
 
 
-@pytest.mark.parametrize("name", [*CLASSES, "micro-swag", "micro-sts", "micro-sickr"])
+@pytest.mark.parametrize("name", [*CLASSES, *CHOICES, "micro-sts", "micro-sickr"])
 def test_the_ceiling_is_the_score_of_the_oracle(name: str) -> None:
     task, split = TASKS[name], TASKS[name].evaluation[0]
     rows, answers = (f(split.of or split.name, 0) for f in (maker(name), maker(name).answers))
@@ -98,6 +100,22 @@ def test_counting_words_stays_near_chance(name: str) -> None:
     model.fit(texts(train, task), train["label"])
     right = model.predict(texts(validation, task)) == np.array(validation["label"])
     assert right.mean() < 1 / len(task.labels) + 0.06
+
+
+@pytest.mark.parametrize("name", CHOICES)
+@pytest.mark.parametrize("with_context", [True, False])
+def test_counting_words_of_choices_stays_near_chance(name: str, with_context: bool) -> None:
+    task, (train, validation) = TASKS[name], (maker(name)(s, 0) for s in ("train", "validation"))
+
+    def pairs(rows: Mapping[str, list[Any]]) -> list[str]:
+        contexts = texts(rows, task) if with_context else [""] * len(rows["label"])
+        both = zip(contexts, rows["choices"], strict=True)
+        return [f"{context} | {choice}" for context, choices in both for choice in choices]
+
+    model = make_pipeline(CountVectorizer(ngram_range=(1, 2)), LogisticRegression(max_iter=1000))
+    model.fit(pairs(train), [int(i == label) for label in train["label"] for i in range(4)])
+    scores = model.predict_proba(pairs(validation))[:, 1].reshape(-1, 4)
+    assert (scores.argmax(1) == np.array(validation["label"])).mean() < 0.25 + 0.06
 
 
 @pytest.mark.parametrize("name", [name for name in TASKS if TASKS[name].train and not shares(name)])
@@ -142,9 +160,55 @@ def test_tags_are_valid() -> None:
     assert used == set(range(len(POS_TAGS)))
 
 
-def test_correct_choices_are_in_all_positions() -> None:
-    counts = np.bincount(maker("micro-swag")("validation", 0)["label"])
+@pytest.mark.parametrize("name", CHOICES)
+def test_correct_choices_are_in_all_positions(name: str) -> None:
+    counts = np.bincount(maker(name)("validation", 0)["label"])
     assert len(counts) == 4 and counts.max() < 290
+
+
+@pytest.mark.parametrize("split", ["train", "validation"])
+def test_responses_are_two_subjects_times_two_statements(split: str) -> None:
+    """So that each word of the correct response is in a wrong one, except for opinions, whose words
+    are drawn anew."""
+    rows = maker("micro-dialogue")(split, 0)
+    assert all(len(set(choices)) == 4 for choices in rows["choices"])
+    pairs = list(zip(rows["dialogue"], rows["choices"], strict=True))
+    others = [choices for dialogue, choices in pairs if "what was" not in dialogue]
+    assert 600 < len(others) < 850
+    for choices in others:
+        words = Counter(word for choice in choices for word in choice.split())
+        assert set(words.values()) == {2, 4}
+
+
+def test_the_answers_of_dialogues_follow_from_the_world() -> None:
+    """What an encyclopedia knows: the synonym of the thing, and its colour, city or kind."""
+    rows, answers = maker("micro-dialogue")("validation", 0), maker("micro-dialogue").answers
+    concepts = {name: c for c in build(0).validation.concepts for name in c.names}
+    asked = {"colour": 0, "where is it": 0, "what is it": 0}
+    for dialogue, choices, answer in zip(
+        rows["dialogue"], rows["choices"], answers("validation", 0), strict=True
+    ):
+        topic = next((one for one in asked if one in dialogue), None)
+        if topic is None:
+            continue
+        asked[topic] += 1
+        (name,) = (word for word in re.findall(r"\w+", dialogue) if word in concepts)
+        concept = concepts[name]
+        value = {"colour": concept.colour, "where is it": concept.city}.get(
+            topic, concept.kind.name
+        )
+        (synonym,) = (one for one in concept.names if one != name)
+        right = [{synonym, value} <= set(re.findall(r"\w+", choice)) for choice in choices]
+        assert right.index(True) == answer and sum(right) == 1
+    assert min(asked.values()) > 50
+
+
+@pytest.mark.parametrize("name", ["micro-dialogue"])
+def test_words_are_those_of_the_corpus(name: str) -> None:
+    corpus = " ".join(" ".join(document) for document in documents(0, 0, 200_000))
+    rows = [maker(name)(split, 0) for split in ("train", "validation")]
+    found = " ".join(" ".join([*r["dialogue"], *(" ".join(c) for c in r["choices"])]) for r in rows)
+    assert set(re.findall(r"\w+", found)) <= set(re.findall(r"\w+", corpus))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -295,3 +295,41 @@ def test_noise_is_in_the_reported_examples_alone(
     assert found["noisy"]["validation/accuracy"] == expected["accuracy"]
     if family == "bag_of_words":  # the network learns nothing in a second
         assert expected["accuracy"] != found["plain"]["validation/accuracy"]
+
+
+LEARNED: dict[str, Any] = {
+    "epochs": 1,
+    "auxiliary": {"objectives": [{"objective": "mlm"}, {"objective": "clm"}], "weights": "learned"},
+}
+
+
+@pytest.mark.parametrize("task", [name for name in OF_EVERY_KIND if TASKS[name].train])
+def test_weights_of_auxiliary_objectives_are_learned_from_the_holdout(
+    task: str, tmp_path: Path, tokenizer: Path
+) -> None:
+    given = context_of(tmp_path, tokenizer, "bert", "finetune", task, seed=0, finetune=LEARNED)
+    given = replace(given, spec={**given.spec, "diagnostics": ["auxiliary_weights"]})
+    runner = TaskRunner(given)
+    train_set, holdout = runner.training_data.train, runner.training_data.holdout
+    whole = load_examples(TASKS[task], "train")
+    assert holdout is not None and holdout.num_items >= 100
+    assert runner.train_examples is not None
+    trained = {repr(one) for one in runner.train_examples.texts}
+    assert not trained & {repr(one) for one in runner._split[1].texts}
+    assert {repr(one) for one in runner._split[1].texts} <= {repr(one) for one in whole.texts}
+    metrics = finetune(given)
+    frame = pd.read_parquet(given.out / "records.parquet")
+    table = frame.pivot(index="step", columns="name", values="value")
+    assert len(table) == metrics["steps"] == -(-train_set.num_items // 32)
+    assert table.sum(axis=1).to_numpy() == pytest.approx(3)
+    assert table.iloc[0].tolist() == pytest.approx([1, 1, 1])
+    assert table.iloc[-1].nunique() == 3
+    assert (
+        json.loads((given.out / "settings.json").read_text())["auxiliary"]["weights"] == "learned"
+    )
+
+
+def test_fixed_weights_need_no_holdout(tmp_path: Path, tokenizer: Path) -> None:
+    fixed = {"auxiliary": {**LEARNED["auxiliary"], "weights": "fixed"}}
+    given = context_of(tmp_path, tokenizer, "bert", "finetune", seed=0, finetune=fixed)
+    assert TaskRunner(given).training_data.holdout is None

@@ -285,6 +285,18 @@ def test_mctest_options_are_choices() -> None:
     assert columns["choices"] == [list("abcd")] * 2 and columns["label"] == [3, 0]
 
 
+def test_dream_has_one_text_of_its_turns() -> None:
+    columns = prepared(
+        "dream",
+        dialogue=[["W: Is it late?", "M: It is six."], ["M: Hello."]],
+        choice=[["At noon.", "At six.", "Never."], ["a", "b", "c"]],
+        answer=["At six.", "a"],
+    )
+    assert columns["dialogue"] == ["W: Is it late? M: It is six.", "M: Hello."]
+    assert columns["choices"] == [["At noon.", "At six.", "Never."], ["a", "b", "c"]]
+    assert columns["label"] == [1, 0]
+
+
 def test_narrativeqa_keeps_every_right_answer() -> None:
     columns = prepared(
         "narrativeqa",
