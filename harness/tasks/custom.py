@@ -34,7 +34,7 @@ METRICS_OF_KIND: dict[Kind, tuple[str, ...]] = {
 }
 """Kind of task to its metrics. METRICS itself is not imported here, to keep planning fast."""
 GROUPED: Mapping[Kind, tuple[str, ...]] = {
-    "classification": ("f1_answers", "exact_match_groups"),
+    "classification": ("f1_answers", "exact_match_groups", "parity"),
     "similarity": ("spearman_mean_of_groups", "ndcg_at_10", "mrr", "recall_at_5"),
 }
 """Kind of task to the metrics that need a `group_field`."""
@@ -54,7 +54,7 @@ LISTS: Mapping[Kind, str] = {
 
 def fitting_metrics(task: Task) -> tuple[str, ...]:
     """The metrics that apply to a task."""
-    return METRICS_OF_KIND[task.kind] + (GROUPED.get(task.kind, ()) if task.group_field else ())
+    return METRICS_OF_KIND[task.kind] + (GROUPED.get(task.kind, ()) if task.has_groups else ())
 
 
 def _checked(task: Task) -> Task:
@@ -65,8 +65,9 @@ def _checked(task: Task) -> Task:
         )
     for metric in task.metrics:
         if metric not in fitting_metrics(task):
-            what = f"for {task.kind}{'' if task.group_field else ' without groups'} the metric"
+            what = f"for {task.kind}{'' if task.has_groups else ' without groups'} the metric"
             raise ValueError(unknown_name(what, metric, fitting_metrics(task)))
+    _check_groups(task)
     _check_lists(task)
     if task.kind in ("classification", "tagging") and len(task.labels) < 2:
         raise ValueError(f"{task.name!r} is {task.kind}, so it needs two or more label names")
@@ -92,6 +93,22 @@ def _checked(task: Task) -> Task:
     if isinstance(task.data, PluginData):
         loaders.check_name(task.data.name)
     return task
+
+
+def _check_groups(task: Task) -> None:
+    """Checks groups of single splits."""
+    main = task.metrics[0]
+    if main in GROUPED.get(task.kind, ()) and not task.group_field:
+        raise ValueError(
+            f"the first metric of {task.name!r} is {main}, so all its splits need groups: give the "
+            "task a group_field, or another metric first"
+        )
+    for split in task.evaluation:
+        if split.group_field and split.group_field == task.group_field:
+            raise ValueError(
+                f"the group_field of the split {split.name} of {task.name!r} must differ from that "
+                f"of the task, but both are {split.group_field!r}; leave it out"
+            )
 
 
 def _check_lists(task: Task) -> None:

@@ -33,10 +33,12 @@ def record(columns: Columns) -> Columns:
 
 
 def rte_and_diagnostics(columns: Columns) -> Columns:
-    """AX-b with the column names of RTE and AX-g, premise and hypothesis."""
-    if "premise" in columns:
-        return columns
-    return {**columns, "premise": columns["sentence1"], "hypothesis": columns["sentence2"]}
+    """AX-b with the column names of RTE and AX-g, premise and hypothesis; AX-g with its minimal
+    pairs, the examples 2k and 2k + 1, as `pair`."""
+    if "sentence1" in columns:
+        return {**columns, "premise": columns["sentence1"], "hypothesis": columns["sentence2"]}
+    pairs = [number // 2 for number in columns.get("idx", ())]
+    return {**columns, "pair": pairs} if pairs else columns
 
 
 def wsc(columns: Columns) -> Columns:

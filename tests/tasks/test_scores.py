@@ -95,6 +95,21 @@ def test_scores_can_be_made_again_from_the_counts(kind, tmp_path):
         assert METRICS[name].from_counts(sums) == pytest.approx(value, abs=1e-9)
 
 
+def test_a_split_without_groups_has_no_metric_of_groups(tmp_path):
+    made, path = TASKS["superglue_rte"], tmp_path / "predictions.parquet"
+    labels, given = np.array([0, 1, 1, 1]), np.array([0.0, 0.0, 1.0, 1.0])
+    pairs = np.array(["0", "0", "1", "1"], dtype=object)
+    splits = {"validation": examples(labels), "axg": examples(labels, pairs)}
+    found = {name: score(made, data, given) for name, data in splits.items()}
+    assert list(found["validation"]) == ["accuracy", "matthews"]
+    assert list(found["axg"]) == [*found["validation"], "parity"]
+    assert found["axg"]["parity"] == 1.0
+    frames = [predictions_frame(name, data, given) for name, data in splits.items()]
+    pd.concat(frames).to_parquet(path, index=False)
+    groups = {name: array.tolist() for name, array in load_groups(path).items()}
+    assert groups == {"axg/groups": [0, 0, 1, 1]}
+
+
 def test_groups_are_numbered_by_name_in_each_split(tmp_path):
     labels, path = np.zeros(4), tmp_path / "predictions.parquet"
     splits = {"dev": ["b", "a", "b", "c"], "other": ["10", "9", "9", "10"]}

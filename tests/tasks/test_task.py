@@ -56,7 +56,8 @@ def test_metrics_fit_the_kind(name: str) -> None:
     assert set(task.metrics) <= set(fitting_metrics(task)) & set(METRICS)
     assert len(set(task.metrics)) == len(task.metrics)
     grouped = [metric for metric in task.metrics if METRICS[metric].grouped]
-    assert not grouped or task.group_field
+    assert not grouped or task.has_groups
+    assert task.metrics[0] not in grouped or task.group_field
 
 
 @pytest.mark.parametrize("name", TASKS)

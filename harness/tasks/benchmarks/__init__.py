@@ -13,7 +13,7 @@ from harness.tasks.benchmarks.question_answering import QUESTION_ANSWERING_TASKS
 from harness.tasks.benchmarks.squad import SQUAD_TASKS, SQUAD_V1
 from harness.tasks.benchmarks.sts import STS_MEAN_V1, STS_TASKS, STS_V1
 from harness.tasks.benchmarks.summarisation import SUMMARISATION_TASKS, SUMMARISATION_V1
-from harness.tasks.benchmarks.superglue import SUPERGLUE_TASKS, SUPERGLUE_V1
+from harness.tasks.benchmarks.superglue import SUPERGLUE_TASKS, SUPERGLUE_V1, SUPERGLUE_V2
 from harness.tasks.benchmarks.swag import SWAG_TASKS, SWAG_V1
 from harness.tasks.benchmarks.tagging import TAGGING_TASKS, TAGGING_V1
 from harness.tasks.benchmarks.translation import TRANSLATION_TASKS, TRANSLATION_V1
@@ -49,6 +49,7 @@ REAL_TASKS: tuple[Task, ...] = (
 REAL_SUITES: tuple[Suite, ...] = (
     GLUE_V1,
     SUPERGLUE_V1,
+    SUPERGLUE_V2,
     SWAG_V1,
     SQUAD_V1,
     NLI_V1,

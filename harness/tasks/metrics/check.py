@@ -24,7 +24,7 @@ def check_metric(metric: Metric, task: Task) -> None:
         Exception: whatever the metric raises.
     """
     labels, correct = made_up_answers(task.kind, max(2, len(task.labels)))
-    groups = np.array(list("aabbcc"), dtype=object) if task.group_field else None
+    groups = np.array(list("aabbcc"), dtype=object) if task.has_groups else None
     answers = correct, column(list(correct)[::-1])
     problems = _problems(metric, labels, answers, groups, task.labels)
     if problem := next(problems, None):
