@@ -16,7 +16,17 @@ from harness.core.names import SuiteName, lookalike
 from harness.tasks import SUITES, TASKS, loaders
 from harness.tasks.inference import inferred
 from harness.tasks.preprocessing import PREPROCESSORS
-from harness.tasks.task import HOLDOUT_SPLIT, Column, FileData, Kind, PluginData, Split, Suite, Task
+from harness.tasks.task import (
+    COMPARED,
+    HOLDOUT_SPLIT,
+    Column,
+    FileData,
+    Kind,
+    PluginData,
+    Split,
+    Suite,
+    Task,
+)
 
 MAX_TASKS = 1_000
 """Tasks of a suite."""
@@ -27,6 +37,7 @@ METRICS_OF_KIND: dict[Kind, tuple[str, ...]] = {
     "extraction": ("exact_match", "token_f1"),
     "tagging": ("entity_f1", "entity_f1_strict", "accuracy_tags"),
     "similarity": ("pearson", "spearman"),
+    "retrieval": (),
     "generation": (
         *("exact_match", "token_f1", "rouge1", "rouge2", "rougeL", "rougeLsum"),
         *("bleu", "bleu_intl"),
@@ -36,12 +47,14 @@ METRICS_OF_KIND: dict[Kind, tuple[str, ...]] = {
 GROUPED: Mapping[Kind, tuple[str, ...]] = {
     "classification": ("f1_answers", "exact_match_groups", "parity"),
     "similarity": ("spearman_mean_of_groups", "ndcg_at_10", "mrr", "recall_at_5"),
+    "retrieval": ("ndcg_at_10", "mrr", "recall_at_5"),
 }
 """Kind of task to the metrics that need a `group_field`."""
 NUM_TEXTS: Mapping[Kind, tuple[int, ...]] = {
     "extraction": (2,),
     "tagging": (1,),
     "similarity": (2,),
+    "retrieval": (2,),
 }
 """Kind of task to the allowed numbers of text fields; one or two for the others."""
 LISTS: Mapping[Kind, str] = {
@@ -62,6 +75,10 @@ def _checked(task: Task) -> Task:
     if task.name in TASKS:
         raise ValueError(
             f"{task.name!r} is the name of a shipped task; choose another, or give the name alone"
+        )
+    if task.kind == "retrieval" and not task.group_field:
+        raise ValueError(
+            f"{task.name!r} is retrieval, so it needs a group_field: the query of each row"
         )
     for metric in task.metrics:
         if metric not in fitting_metrics(task):
@@ -84,8 +101,8 @@ def _checked(task: Task) -> Task:
         raise ValueError(
             f"symmetric: true needs two text_fields, but {task.name!r} has {len(task.text_fields)}"
         )
-    if task.kind == "similarity" and task.train:
-        raise ValueError("similarity has no training; set train to null")
+    if task.kind in COMPARED and task.train:
+        raise ValueError(f"{task.kind} has no training; set train to null")
     if task.prepare and task.prepare not in PREPROCESSORS:
         raise ValueError(unknown_name("the preprocessor", task.prepare, PREPROCESSORS))
     if isinstance(task.data, FileData):

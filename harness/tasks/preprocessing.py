@@ -47,6 +47,11 @@ def wsc(columns: Columns) -> Columns:
     return {**columns, "marked": [_marked(text, int(index), span) for text, index, span in rows]}
 
 
+def relevant(columns: Columns) -> Columns:
+    """SQuAD with `relevance` 1 of each paragraph to its question."""
+    return {**columns, "relevance": [1.0] * len(columns["question"])}
+
+
 def swag(columns: Columns) -> Columns:
     """SWAG with its endings as a list of choices."""
     endings = zip(*(columns[f"ending{number}"] for number in range(4)), strict=True)
@@ -162,6 +167,7 @@ PREPROCESSORS: dict[str, Callable[[Columns], Columns]] = {
         record,
         rte_and_diagnostics,
         wsc,
+        relevant,
         swag,
         openbookqa,
         mctest,

@@ -15,10 +15,14 @@ Kind = Literal[
     "extraction",
     "tagging",
     "similarity",
+    "retrieval",
     "generation",
 ]
 """Output of a task: a class, a number, one of several choices, a span of the second text (or none),
-a tag for each word, the similarity of two texts (without training), or a text."""
+a tag for each word, the similarity of two texts, the place of the second text among all second
+texts of the split, or a text."""
+COMPARED: tuple[Kind, ...] = ("similarity", "retrieval")
+"""Kinds in which embeddings are compared and nothing is trained."""
 
 
 class HubData(ConfigModel):
@@ -122,7 +126,7 @@ class Task(ConfigModel):
     """Field with the list of choices."""
     group_field: str | None = None
     """Field with the group of an example, for metrics of groups and as the unit that intervals
-    resample: the question (MultiRC), the subset (STS)."""
+    resample: the question (MultiRC), the subset (STS), the query of a retrieval."""
     prompt: Prompt | None = None
     evaluation: tuple[Split, ...] = (Split(name="validation"),)
     test: tuple[Split, ...] = ()

@@ -74,6 +74,11 @@ CASES = {
         examples(np.array([1.0, 2.0, 3.0, 4.0]), np.array(list("xxyy"), dtype=object)),
         np.array([0.1, 0.4, 0.2, 0.3]),
     ),
+    "retrieval": (
+        task("retrieval", ("ndcg_at_10", "mrr", "recall_at_5")),
+        examples(np.array([1.0, 2.0, 1.0]), GROUPS),
+        objects((3, 0), (0, 1), (7, 0)),
+    ),
     "generation": (
         task("generation", ("rougeL", "bleu")),
         examples(objects(("a b c d",), ("x y", "z"))),
@@ -134,7 +139,8 @@ def test_rows_come_back_from_a_file(kind, tmp_path):
     assert list(stored) == ["split", "index", "label", "prediction", *grouped]
     assert list(stored["index"]) == list(range(len(data)))
     if data.labels.dtype != object:
-        assert stored["label"].dtype == stored["prediction"].dtype == np.float64
+        assert stored["label"].dtype == np.float64
+        assert stored["prediction"].dtype == (object if kind == "retrieval" else np.float64)
     again = stored["prediction"].to_numpy()
     assert score(made, data, again) == pytest.approx(score(made, data, predictions))
 

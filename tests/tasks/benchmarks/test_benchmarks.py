@@ -106,6 +106,15 @@ def test_another_order_of_the_classes_is_refused(mirror: Mirror, name: str) -> N
         load_examples(task, "train")
 
 
+def test_every_question_has_its_own_paragraph(mirror: Mirror) -> None:
+    task = TASKS["squad_retrieval"]
+    mirror.write_task(task)
+    examples = load_examples(task, task.evaluation[0])
+    assert examples.texts[1] == ("question number 1", "context number 1")
+    assert examples.labels.tolist() == [1.0] * 6 and examples.labels.dtype == np.float64
+    assert examples.groups is not None and len(set(examples.groups)) == 6
+
+
 def test_hidden_labels_of_a_server_stay_hidden(mirror: Mirror) -> None:
     for name in ("boolq", "copa", "swag"):
         task = TASKS[name]
