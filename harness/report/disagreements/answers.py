@@ -130,8 +130,9 @@ def flipped_examples(task: Task, predictions: Mapping[str, pd.DataFrame]) -> dic
     splits = [split for split in task.evaluation if split.name in scored]
     return {
         split.name: _flips(
-            *(_right(task, side, split) for side in (first, second)),
-            independent=not (split.group_field or task.group_field),
+            _right(task, first, split),
+            _right(task, second, split),
+            not (split.group_field or task.group_field),
         )
         for split in splits
     }

@@ -30,14 +30,14 @@ others with the same, to its score."""
 
 
 def recall(grades: Array, before: Array, equal: Array, at: int) -> float:
-    """Share of the relevant documents among the first `at`; 0 without relevant ones."""
+    """Share of the relevant of [num_documents] among the first `at`; 0 without relevant ones."""
     relevant = (grades > 0).astype(np.float64)
     found = _mean_of_places(np.ones(at), before, equal)
     return float((relevant * found).sum() / max(1.0, relevant.sum()))
 
 
 def reciprocal_rank(grades: Array, before: Array, equal: Array) -> float:
-    """1 / rank of the first relevant document (Voorhees 1999); 0 without one."""
+    """1 / rank of the first relevant of [num_documents] (Voorhees 1999); 0 without one."""
     relevant = grades > 0
     if not relevant.any():
         return 0.0
@@ -53,7 +53,7 @@ def reciprocal_rank(grades: Array, before: Array, equal: Array) -> float:
 
 
 def ndcg(grades: Array, before: Array, equal: Array, at: int) -> float:
-    """Discounted gain of the first `at`, relative to the ideal ranking.
+    """Discounted gain of the first `at` of [num_documents], relative to the ideal ranking.
 
     The gain is the grade and the discount log2(rank + 1) (Järvelin and Kekäläinen 2002).
     """
