@@ -52,7 +52,7 @@ def test_a_member_that_exists(member: str) -> None:
     [
         ("recipe brt", "there is no recipe 'brt'"),
         ("size 11b", "there is no size '11b'"),
-        ("metric parity", "there is no metric 'parity'"),
+        ("metric bleurt", "there is no metric 'bleurt'"),
         ("published swagger", "there is no published table 'swagger'"),
         ("published swag: ESIM", "the published table swag has no row 'ESIM'"),
         ("pretrain.objectiv", "experiments have no field 'pretrain.objectiv'"),

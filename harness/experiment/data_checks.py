@@ -79,7 +79,8 @@ def _all_tasks(experiment: Experiment, arms: Sequence[Arm]) -> list[Task]:
     found = dict(experiment.evaluate.chosen)
     for arm in arms:
         known = arm.evaluate.known_tasks
-        found |= {one.task: known[one.task] for one in arm.evaluate.intermediate_tasks}
+        before = [name for one in arm.evaluate.intermediate_tasks for name in one.tasks]
+        found |= {name: known[name] for name in before}
     return list(found.values())
 
 

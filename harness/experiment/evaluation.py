@@ -11,7 +11,12 @@ from harness.finetuning.continued_pretraining import ContinuedPretraining
 from harness.finetuning.diagnostics import DIAGNOSTICS
 from harness.finetuning.distillation import TaskDistillation, distillation_problem
 from harness.finetuning.protocol import Finetune, Protocol
-from harness.finetuning.task_chain import IntermediateTask, Multitask, siamese_problem
+from harness.finetuning.task_chain import (
+    IntermediateTask,
+    Multitask,
+    mixture_problem,
+    siamese_problem,
+)
 from harness.tasks import TASKS
 from harness.tasks.custom import AnySuite, as_suite, suite_named, tasks_of
 from harness.tasks.probes import PROBES
@@ -137,16 +142,18 @@ class Evaluate(ConfigModel):
 
     def _check_intermediate(self, one: IntermediateTask) -> None:
         known = self.known_tasks
-        if one.task not in known:
-            raise ValueError(unknown_name("the intermediate task", one.task, known))
-        task = known[one.task]
-        if not task.train:
-            raise ValueError(f"an intermediate task needs a train set, but {one.task} has none")
+        for name in one.tasks:
+            if name not in known:
+                raise ValueError(unknown_name("the intermediate task", name, known))
+            if not known[name].train:
+                raise ValueError(f"an intermediate task needs a train set, but {name} has none")
+            if one.siamese and (why := siamese_problem(known[name], one.siamese)):
+                raise ValueError(why)
+        if why := mixture_problem([known[name] for name in one.tasks]):
+            raise ValueError(f"intermediate_tasks: {why}")
         for name in one.target_tasks or ():
             if name not in self.chosen:
                 raise ValueError(unknown_name("target_tasks: the chosen task", name, self.chosen))
-        if one.siamese and (why := siamese_problem(task, one.siamese)):
-            raise ValueError(why)
 
 
 def _checked_names(

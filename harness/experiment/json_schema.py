@@ -83,7 +83,9 @@ def json_schema() -> Schema:
     evaluate["probes"]["items"] = {"enum": list(PROBES)}
     before = definitions["IntermediateTask"]["properties"]
     before["target_tasks"]["anyOf"][0]["items"] = names
-    before["task"] = {**names, "description": before["task"]["description"]}
+    several = {"type": "array", "items": names, "minItems": 2}
+    about = {"description": before["task"]["description"]}
+    before["task"] = {"anyOf": [*names["anyOf"], several], **about}
     _name_texts(definitions["ContinuedPretraining"]["properties"])
     auxiliary = definitions["AuxiliaryObjective"]["properties"]
     auxiliary["objective"] = _or_name(auxiliary["objective"], OBJECTIVES)

@@ -17,7 +17,7 @@ from harness.models.checkpoints.sentence_embeddings import read_embedding
 from harness.pretraining.objectives.objective import ONE_STACK
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.scoring.requests import unsupported_request
-from harness.tasks.task import Task
+from harness.tasks.task import COMPARED, Task
 
 WRITING = ("causal", "prefix", "encoder_decoder")
 """Representations that generate text from left to right."""
@@ -28,8 +28,8 @@ WIDTHS = ("hidden_size", "d_model", "dim")
 
 
 def answered_as_text(task: Task, protocol: Protocol) -> bool:
-    """Whether `task` has text output; never for similarity, which is not trained."""
-    as_text = protocol.answer == "text" and task.kind != "similarity"
+    """Whether `task` has text output; never where embeddings are compared."""
+    as_text = protocol.answer == "text" and task.kind not in COMPARED
     return task.kind == "generation" or as_text
 
 
@@ -170,7 +170,7 @@ def unsupported_reason(
         return _unsupported_prompt(task, protocol, run)
     if not task.train and adaptation.kind not in ("full", "frozen"):
         return f"the task has no train set for {adaptation.kind}"
-    if task.kind == "similarity" and (folder := _folder(run)) and protocol.pooling == "native":
+    if task.kind in COMPARED and (folder := _folder(run)) and protocol.pooling == "native":
         own = read_embedding(folder)
         if own and own.problem:
             return own.problem

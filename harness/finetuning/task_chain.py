@@ -1,8 +1,9 @@
 """Intermediate-task and multitask training, as an experiment declares them."""
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from harness.core.config import ConfigModel
 from harness.finetuning.protocol import Finetune
@@ -18,8 +19,9 @@ class IntermediateTask(ConfigModel):
     """A task on which the whole model is trained before the target tasks (Phang et al. 2018); its
     output layer is dropped."""
 
-    task: str
-    """Name in `harness list tasks`, or of a task of the suite."""
+    task: str | tuple[str, ...]
+    """Name in `harness list tasks`, or of a task of the suite. Several names are tasks with the
+    same labels whose examples are mixed (SNLI and MNLI; Reimers and Gurevych 2019, section 3.1)."""
     target_tasks: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     """Tasks fine-tuned from the resulting model; null: all others."""
     siamese: Siamese | None = None
@@ -28,6 +30,18 @@ class IntermediateTask(ConfigModel):
     anchor, an entailed and a contradicted text; null: no bi-encoder."""
     finetune: Finetune | None = None
     """Settings of the intermediate training; those not set are of `evaluate.finetune`."""
+
+    @field_validator("task")
+    @classmethod
+    def _one_or_several(cls, task: str | tuple[str, ...]) -> str | tuple[str, ...]:
+        if not isinstance(task, str) and len(task) < 2:
+            raise ValueError(f"must be a name or a list of two or more, but has {len(task)}")
+        return task
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The names of all its tasks."""
+        return (self.task,) if isinstance(self.task, str) else self.task
 
     @property
     def label(self) -> str:
@@ -40,11 +54,11 @@ class IntermediateTask(ConfigModel):
                 fields["auxiliary"] = self.finetune.auxiliary.label
             settings = " with " + " ".join(f"{name} {value}" for name, value in fields.items())
         targets = f" for {' and '.join(self.target_tasks)}" if self.target_tasks else ""
-        return f"{self.task}{how}{settings}{targets}"
+        return f"{' + '.join(self.tasks)}{how}{settings}{targets}"
 
     def leads_to(self, task: str) -> bool:
-        """Whether `task` is a target task; never the intermediate task itself."""
-        return task != self.task and (self.target_tasks is None or task in self.target_tasks)
+        """Whether `task` is a target task; never an intermediate task itself."""
+        return task not in self.tasks and (self.target_tasks is None or task in self.target_tasks)
 
 
 class Multitask(ConfigModel):
@@ -89,3 +103,25 @@ def siamese_problem(task: Task, siamese: Siamese) -> str:
             f"{', '.join(task.labels)}"
         )
     return ""
+
+
+def mixture_problem(tasks: Sequence[Task]) -> str:
+    """Why the examples of `tasks` cannot be mixed; empty if they can."""
+    first, *others = tasks
+    if others and first.kind not in ("classification", "regression"):
+        return f"mixed tasks must have classes or values, but {first.name} is of {first.kind}"
+    for other in others:
+        if other.name == first.name:
+            return f"mixed tasks must differ, but {other.name} is given twice"
+        if _mixed_as(other) != _mixed_as(first):
+            sides = " and ".join(f"{one.name} {_mixed_as(one)}" for one in (first, other))
+            return (
+                f"mixed tasks must have equal kinds, labels and numbers of texts, but have {sides}"
+            )
+    return ""
+
+
+def _mixed_as(task: Task) -> str:
+    """What tasks that are mixed have in common."""
+    what = f"{task.kind} of {len(task.text_fields)} texts"
+    return f"({what}: {', '.join(sorted(task.labels))})" if task.labels else f"({what})"

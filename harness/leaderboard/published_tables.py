@@ -29,7 +29,7 @@ UNITS = {
     "exact_match": "percent",
     "exact_match_groups": "percent",
     "bleu_intl": "BLEU, 0 to 100",
-    "parity": "percent, as printed",
+    "parity": "percent",
 }
 """Metric to unit; other metrics and averages are scores x 100."""
 SCORE_UNIT = "score x 100"

@@ -34,6 +34,7 @@ METRIC_LABELS = {
     "bleu_intl": "BLEU (intl)",
     "f1_answers": "F1a",
     "exact_match_groups": "EM",
+    "parity": "parity",
     "ndcg_at_10": "at 10",
     "mrr": "MRR",
     "recall_at_5": "at 5",

@@ -24,7 +24,7 @@ from harness.plan.search_stages import add_pretrain_search, add_search
 from harness.plan.task_chain_stages import TaskChain, chain_unsupported_reason, is_sequential
 from harness.plan.teaching_runs import TeachingRuns, teacher_unsupported_reason
 from harness.pretraining.recipes.pretrain import Pretrain
-from harness.tasks.task import Task
+from harness.tasks.task import COMPARED, Task
 
 
 class PlanBuilder:
@@ -164,7 +164,7 @@ class PlanBuilder:
     def _base_spec(self, arm: Arm, task: Task, seed: int) -> dict[str, Any]:
         """The spec of the runs of an arm on a task in the world of a pretraining seed."""
         base = self.graphs[seed].finetune_spec(arm.evaluate, task)
-        has_own_length = arm.pretrain.model.checkpoint and task.kind == "similarity"
+        has_own_length = arm.pretrain.model.checkpoint and task.kind in COMPARED
         if has_own_length and not sets_protocol(self.experiment, arm, "max_sequence_length"):
             base["own_length"] = True  # of a sentence-transformers model, known when it is read
         layer = getattr(arm.evaluate.adaptation, "layer", None)

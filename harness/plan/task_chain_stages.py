@@ -26,10 +26,11 @@ def chain_unsupported_reason(arm: Arm, task: Task) -> str:
     """Why an arm does not support an intermediate task of `task`; empty if it supports all."""
     evaluate = arm.evaluate
     for one in () if _is_baseline(arm) else evaluate.intermediate_tasks:
-        before = evaluate.known_tasks[one.task]
-        why = unsupported_reason(before, evaluate.protocol, ADAPTATIONS["full"], arm.adapted)
-        if why and not one.siamese and one.leads_to(task.name):
-            return f"intermediate task {one.task}: {why}"
+        for name in one.tasks if one.leads_to(task.name) and not one.siamese else ():
+            before = evaluate.known_tasks[name]
+            why = unsupported_reason(before, evaluate.protocol, ADAPTATIONS["full"], arm.adapted)
+            if why:
+                return f"intermediate task {name}: {why}"
     return ""
 
 
@@ -97,12 +98,12 @@ class TaskChain:
 
     def _intermediate(self, task: Task) -> dict[str, str]:
         """Role to key of the stages after the intermediate tasks of `task`."""
-        body: dict[str, str] = {}
-        for one in self.arm.evaluate.intermediate_tasks:
+        evaluate, body = self.arm.evaluate, dict[str, str]()
+        for one in evaluate.intermediate_tasks:
             if one.leads_to(task.name):
-                before = self.arm.evaluate.known_tasks[one.task]
-                settings = one.finetune or self.arm.evaluate.finetune
-                body = {"body": self._train([before], body, settings, one.siamese)}
+                known, settings = evaluate.known_tasks, one.finetune or evaluate.finetune
+                before = [known[name] for name in one.tasks]
+                body = {"body": self._train(before, body, settings, one.siamese, mixed=True)}
         return body
 
     def _multitask(self, task: Task) -> dict[str, str]:
@@ -133,14 +134,21 @@ class TaskChain:
         }
 
     def _train(
-        self, tasks: Sequence[Task], body: Parents, settings: Finetune, siamese: str | None = None
+        self,
+        tasks: Sequence[Task],
+        body: Parents,
+        settings: Finetune,
+        siamese: str | None = None,
+        mixed: bool = False,
     ) -> str:
+        """Adds the training on `tasks`: if `mixed`, as one task; else with a head for each."""
         evaluate, fraction = self.arm.evaluate, self.pretrain_fraction
         spec: dict[str, Any] = {
             "tasks": [{**self.graph.task_content(task), "siamese": siamese} for task in tasks],
             "protocol": self.graph.protocol_content(evaluate.protocol),
             "finetune": self.graph.dump(settings),
             "mixing": self.graph.dump(evaluate.multitask) if evaluate.multitask else None,
+            "mixed": True if mixed and len(tasks) > 1 else None,
             "seed": self.seed,
             "pretrain_fraction": fraction if fraction < 1 else None,
             **self.graph.precision,

@@ -16,7 +16,17 @@ from harness.core.names import SuiteName, lookalike
 from harness.tasks import SUITES, TASKS, loaders
 from harness.tasks.inference import inferred
 from harness.tasks.preprocessing import PREPROCESSORS
-from harness.tasks.task import HOLDOUT_SPLIT, Column, FileData, Kind, PluginData, Split, Suite, Task
+from harness.tasks.task import (
+    COMPARED,
+    HOLDOUT_SPLIT,
+    Column,
+    FileData,
+    Kind,
+    PluginData,
+    Split,
+    Suite,
+    Task,
+)
 
 MAX_TASKS = 1_000
 """Tasks of a suite."""
@@ -27,6 +37,7 @@ METRICS_OF_KIND: dict[Kind, tuple[str, ...]] = {
     "extraction": ("exact_match", "token_f1"),
     "tagging": ("entity_f1", "entity_f1_strict", "accuracy_tags"),
     "similarity": ("pearson", "spearman"),
+    "retrieval": (),
     "generation": (
         *("exact_match", "token_f1", "rouge1", "rouge2", "rougeL", "rougeLsum"),
         *("bleu", "bleu_intl"),
@@ -34,14 +45,16 @@ METRICS_OF_KIND: dict[Kind, tuple[str, ...]] = {
 }
 """Kind of task to its metrics. METRICS itself is not imported here, to keep planning fast."""
 GROUPED: Mapping[Kind, tuple[str, ...]] = {
-    "classification": ("f1_answers", "exact_match_groups"),
+    "classification": ("f1_answers", "exact_match_groups", "parity"),
     "similarity": ("spearman_mean_of_groups", "ndcg_at_10", "mrr", "recall_at_5"),
+    "retrieval": ("ndcg_at_10", "mrr", "recall_at_5"),
 }
 """Kind of task to the metrics that need a `group_field`."""
 NUM_TEXTS: Mapping[Kind, tuple[int, ...]] = {
     "extraction": (2,),
     "tagging": (1,),
     "similarity": (2,),
+    "retrieval": (2,),
 }
 """Kind of task to the allowed numbers of text fields; one or two for the others."""
 LISTS: Mapping[Kind, str] = {
@@ -54,7 +67,7 @@ LISTS: Mapping[Kind, str] = {
 
 def fitting_metrics(task: Task) -> tuple[str, ...]:
     """The metrics that apply to a task."""
-    return METRICS_OF_KIND[task.kind] + (GROUPED.get(task.kind, ()) if task.group_field else ())
+    return METRICS_OF_KIND[task.kind] + (GROUPED.get(task.kind, ()) if task.has_groups else ())
 
 
 def _checked(task: Task) -> Task:
@@ -63,10 +76,15 @@ def _checked(task: Task) -> Task:
         raise ValueError(
             f"{task.name!r} is the name of a shipped task; choose another, or give the name alone"
         )
+    if task.kind == "retrieval" and not task.group_field:
+        raise ValueError(
+            f"{task.name!r} is retrieval, so it needs a group_field: the query of each row"
+        )
     for metric in task.metrics:
         if metric not in fitting_metrics(task):
-            what = f"for {task.kind}{'' if task.group_field else ' without groups'} the metric"
+            what = f"for {task.kind}{'' if task.has_groups else ' without groups'} the metric"
             raise ValueError(unknown_name(what, metric, fitting_metrics(task)))
+    _check_groups(task)
     _check_lists(task)
     if task.kind in ("classification", "tagging") and len(task.labels) < 2:
         raise ValueError(f"{task.name!r} is {task.kind}, so it needs two or more label names")
@@ -83,8 +101,8 @@ def _checked(task: Task) -> Task:
         raise ValueError(
             f"symmetric: true needs two text_fields, but {task.name!r} has {len(task.text_fields)}"
         )
-    if task.kind == "similarity" and task.train:
-        raise ValueError("similarity has no training; set train to null")
+    if task.kind in COMPARED and task.train:
+        raise ValueError(f"{task.kind} has no training; set train to null")
     if task.prepare and task.prepare not in PREPROCESSORS:
         raise ValueError(unknown_name("the preprocessor", task.prepare, PREPROCESSORS))
     if isinstance(task.data, FileData):
@@ -92,6 +110,22 @@ def _checked(task: Task) -> Task:
     if isinstance(task.data, PluginData):
         loaders.check_name(task.data.name)
     return task
+
+
+def _check_groups(task: Task) -> None:
+    """Checks groups of single splits."""
+    main = task.metrics[0]
+    if main in GROUPED.get(task.kind, ()) and not task.group_field:
+        raise ValueError(
+            f"the first metric of {task.name!r} is {main}, so all its splits need groups: give the "
+            "task a group_field, or another metric first"
+        )
+    for split in task.evaluation:
+        if split.group_field and split.group_field == task.group_field:
+            raise ValueError(
+                f"the group_field of the split {split.name} of {task.name!r} must differ from that "
+                f"of the task, but both are {split.group_field!r}; leave it out"
+            )
 
 
 def _check_lists(task: Task) -> None:

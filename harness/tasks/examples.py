@@ -67,6 +67,22 @@ class Examples:
         return bool(np.all(self.labels == HIDDEN))
 
 
+def mixed(parts: Sequence[tuple[Examples, Sequence[str]]]) -> Examples:
+    """All examples of several tasks, one after the other, with classes numbered as in the first.
+
+    Args:
+        parts: examples and the names of their classes, the same in any order; none for values.
+    """
+    names = list(parts[0][1])
+    labels = [
+        np.array([names.index(name) for name in own], dtype=np.int64)[one.labels]
+        if names
+        else one.labels
+        for one, own in parts
+    ]
+    return Examples([texts for one, _ in parts for texts in one.texts], np.concatenate(labels))
+
+
 def split_holdout(
     examples: Examples, fraction: float, max_holdout_examples: int, seed: int
 ) -> tuple[Examples, Examples]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from harness.tasks.examples import HIDDEN, Answers, Examples
 from harness.tasks.preprocessing import CLASSES_KEPT
-from harness.tasks.task import FileData, PluginData, Split, Task
+from harness.tasks.task import COMPARED, FileData, PluginData, Split, Task
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -21,7 +21,7 @@ def read_labels(task: Task, split: Split, column: Sequence[Any]) -> np.ndarray:
     """
     if task.kind in ("classification", "multiple_choice"):
         return _checked(task, split, np.array([_number(task, v) for v in column], dtype=np.int64))
-    if task.kind in ("regression", "similarity"):
+    if task.kind == "regression" or task.kind in COMPARED:
         return np.array([_value(task, split, value) for value in column], dtype=np.float64)
     labels = np.empty(len(column), dtype=object)
     for row, value in enumerate(column):

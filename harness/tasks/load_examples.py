@@ -89,7 +89,8 @@ def available_splits(task: Task, with_test: bool = False) -> tuple[Split, ...]:
 def wanted_fields(task: Task, split: Split) -> list[str]:
     """Columns that the examples of a split need, after preprocessing."""
     texts = [name for text in task.text_fields for name in _names(text)]
-    optional = [field for field in (task.choices_field, task.group_field) if field]
+    group_field = split.group_field or task.group_field
+    optional = [field for field in (task.choices_field, group_field) if field]
     return list(dict.fromkeys([*texts, task.label_field, *optional, *split.where]))
 
 
@@ -177,8 +178,8 @@ def _examples(task: Task, split: Split, columns: Columns) -> Examples:
     num_examples = len(columns[task.label_field])
     kept = [row for row in range(num_examples) if _matches(columns, row, split.where)]
     groups, choices = None, None
-    if task.group_field:
-        groups = np.array([str(group) for group in columns[task.group_field]], dtype=object)
+    if group_field := split.group_field or task.group_field:
+        groups = np.array([str(group) for group in columns[group_field]], dtype=object)
     if task.choices_field:
         choices = [tuple(options) for options in columns[task.choices_field]]
     labels = read_labels(task, split, columns[task.label_field])

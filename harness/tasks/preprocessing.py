@@ -33,16 +33,23 @@ def record(columns: Columns) -> Columns:
 
 
 def rte_and_diagnostics(columns: Columns) -> Columns:
-    """AX-b with the column names of RTE and AX-g, premise and hypothesis."""
-    if "premise" in columns:
-        return columns
-    return {**columns, "premise": columns["sentence1"], "hypothesis": columns["sentence2"]}
+    """AX-b with the column names of RTE and AX-g, premise and hypothesis; AX-g with its minimal
+    pairs, the examples 2k and 2k + 1, as `pair`."""
+    if "sentence1" in columns:
+        return {**columns, "premise": columns["sentence1"], "hypothesis": columns["sentence2"]}
+    pairs = [number // 2 for number in columns.get("idx", ())]
+    return {**columns, "pair": pairs} if pairs else columns
 
 
 def wsc(columns: Columns) -> Columns:
     """WSC with the pronoun between asterisks in `marked`, as in T5 (Raffel et al. 2020)."""
     rows = zip(columns["text"], columns["span2_index"], columns["span2_text"], strict=True)
     return {**columns, "marked": [_marked(text, int(index), span) for text, index, span in rows]}
+
+
+def relevant(columns: Columns) -> Columns:
+    """SQuAD with `relevance` 1 of each paragraph to its question."""
+    return {**columns, "relevance": [1.0] * len(columns["question"])}
 
 
 def swag(columns: Columns) -> Columns:
@@ -171,6 +178,7 @@ PREPROCESSORS: dict[str, Callable[[Columns], Columns]] = {
         record,
         rte_and_diagnostics,
         wsc,
+        relevant,
         swag,
         openbookqa,
         mctest,

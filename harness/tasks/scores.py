@@ -27,7 +27,7 @@ GROUPS = "groups"
 
 def score(task: Task, examples: Examples, predictions: Predictions) -> dict[str, float | None]:
     """Metric to score, for all metrics of the task; None if undefined, as the correlation of a
-    constant.
+    constant. Metrics of groups are left out if the examples have none.
 
     Raises:
         ValueError: as `Metric`.
@@ -35,6 +35,7 @@ def score(task: Task, examples: Examples, predictions: Predictions) -> dict[str,
     values = {
         name: METRICS[name](examples.labels, predictions, examples.groups, task.labels)
         for name in task.metrics
+        if examples.groups is not None or not METRICS[name].grouped
     }
     return {name: float(v) if np.isfinite(v) else None for name, v in values.items()}
 
@@ -97,7 +98,7 @@ def load_counts(path: Path) -> dict[str, np.ndarray]:
 
 def load_groups(path: Path) -> dict[str, np.ndarray]:
     """`split/groups` to the number of the group of each example [num_examples], from 0 by name, as
-    metrics of groups number them; empty if the stored predictions have no groups."""
+    metrics of groups number them; without the splits whose examples have no groups."""
     import pyarrow.parquet as pq
 
     if "group" not in pq.read_schema(path).names:
@@ -106,6 +107,7 @@ def load_groups(path: Path) -> dict[str, np.ndarray]:
     return {
         f"{split}/{GROUPS}": pd.factorize(rows["group"], sort=True)[0]
         for split, rows in stored.groupby("split", sort=False)
+        if rows["group"].notna().all()
     }
 
 

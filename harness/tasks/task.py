@@ -15,10 +15,14 @@ Kind = Literal[
     "extraction",
     "tagging",
     "similarity",
+    "retrieval",
     "generation",
 ]
 """Output of a task: a class, a number, one of several choices, a span of the second text (or none),
-a tag for each word, the similarity of two texts (without training), or a text."""
+a tag for each word, the similarity of two texts, the place of the second text among all second
+texts of the split, or a text."""
+COMPARED: tuple[Kind, ...] = ("similarity", "retrieval")
+"""Kinds in which embeddings are compared and nothing is trained."""
 
 
 class HubData(ConfigModel):
@@ -80,6 +84,8 @@ class Split(ConfigModel):
     """Commit of the repository at `path`."""
     where: Mapping[str, str] = Field(default_factory=dict)
     """Column to the value, as text, that the examples of this split have."""
+    group_field: str | None = None
+    """Field with the group of an example, if it is not the task's (AX-g: the minimal pair)."""
     optional: bool = False
     """Omitted without an error if the mirror lacks its data."""
 
@@ -120,13 +126,14 @@ class Task(ConfigModel):
     """Field with the list of choices."""
     group_field: str | None = None
     """Field with the group of an example, for metrics of groups and as the unit that intervals
-    resample: the question (MultiRC), the subset (STS)."""
+    resample: the question (MultiRC), the subset (STS), the query of a retrieval."""
     prompt: Prompt | None = None
     evaluation: tuple[Split, ...] = (Split(name="validation"),)
     test: tuple[Split, ...] = ()
     """Splits without public labels, for predictions to submit to a benchmark server."""
     metrics: Annotated[tuple[str, ...], Field(min_length=1)]
-    """Names in METRICS; the first one selects hyperparameters and is the main score."""
+    """Names in METRICS; the first one selects hyperparameters and is the main score. Metrics of
+    groups are computed on the splits that have groups."""
     chance: float | None = Field(default=None, ge=-1, le=1)
     """Main score of the best constant or random prediction, in the unit of the metric; null if
     unknown."""
@@ -135,6 +142,11 @@ class Task(ConfigModel):
     train_size: int = Field(default=0, ge=0)
     licence: str = "unknown"
     citation: str = ""
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether examples of some split have groups."""
+        return bool(self.group_field or any(split.group_field for split in self.evaluation))
 
     @property
     def content(self) -> dict[str, Any]:

@@ -33,9 +33,9 @@ TOTALS = {
     "mteb_sts": (7, 552.55),
 }
 """Cells of each table, and their sum: a mistyped one changes it."""
-UNKNOWN = {"average", "correlation", "masked_lm_loss", "parity"}
+UNKNOWN = {"average", "correlation", "masked_lm_loss"}
 """What is printed and not measured here: averages without their parts, BART's unnamed correlation
-on STS-B, the loss of another network's masks, and how alike Winogender's pairs are answered."""
+on STS-B, and the loss of another network's masks."""
 
 
 def blocks(board, published=None):

@@ -84,6 +84,28 @@ def test_intermediate_tasks_are_in_order_and_skip_the_target() -> None:
     }
 
 
+def test_mixed_tasks_are_one_stage() -> None:
+    mixture = {"task": ["micro-mnli", "micro-cb"], "siamese": "softmax"}
+    plan = planned(intermediate_tasks=[mixture])
+    (stage,) = of_kind(plan, "train_tasks")
+    assert task_names(stage) == mixture["task"] and stage.spec["mixed"]
+    assert [task["siamese"] for task in stage.spec["tasks"]] == ["softmax", "softmax"]
+    assert stage_of(plan, "micro-rte").parents["body"] == stage.key
+    assert Evaluate.read({"intermediate_tasks": [mixture]}).other_tasks == {
+        "intermediate tasks": "micro-mnli + micro-cb (siamese softmax)"
+    }
+    turned = planned(intermediate_tasks=[{**mixture, "task": mixture["task"][::-1]}])
+    assert of_kind(turned, "train_tasks")[0].key != stage.key
+    alone = planned(intermediate_tasks=[MNLI])
+    assert of_kind(alone, "train_tasks")[0].spec["mixed"] is None  # which leaves keys as they were
+
+
+def test_a_mixture_is_for_other_tasks() -> None:
+    plan = planned(intermediate_tasks=[{"task": ["micro-rte", "micro-qnli"]}])
+    assert "body" not in stage_of(plan, "micro-rte").parents
+    assert "body" in stage_of(plan, "micro-mrpc").parents
+
+
 def test_multitask_is_one_stage_per_seed() -> None:
     plan = planned(multitask={})
     (stage,) = of_kind(plan, "train_tasks")
@@ -167,6 +189,28 @@ def test_intermediate_tasks_can_be_unsupported() -> None:
         (
             {"intermediate_tasks": [MNLI], "sequential": True},
             "intermediate_tasks and sequential exclude each other",
+        ),
+        (
+            {"intermediate_tasks": [{"task": ["micro-mnli", "micro-rte"]}]},
+            r"mixed tasks must have equal kinds, labels and numbers of texts, but have micro-mnli "
+            r"\(classification of 2 texts: contradiction, entailment, neutral\) and micro-rte "
+            r"\(classification of 2 texts: entailment, not_entailment\)",
+        ),
+        (
+            {"intermediate_tasks": [{"task": ["micro-mnli", "micro-cb", "micro-mnli"]}]},
+            "mixed tasks must differ, but micro-mnli is given twice",
+        ),
+        (
+            {"intermediate_tasks": [{"task": ["micro-ner", "micro-ner"]}]},
+            "mixed tasks must have classes or values, but micro-ner is of tagging",
+        ),
+        (
+            {"intermediate_tasks": [{"task": ["micro-mnli"]}]},
+            "must be a name or a list of two or more, but has 1",
+        ),
+        (
+            {"intermediate_tasks": [{"task": ["micro-mnli", "micro-cola"], "siamese": "softmax"}]},
+            "siamese needs a pair of texts with a class or a value, but micro-cola has none",
         ),
         ({"multitask": {}, "adaptation": "prompt"}, "needs the adaptation full, but it is prompt"),
         ({"multitask": {"temperature": 0.5}}, "greater than or equal to 1"),
@@ -257,3 +301,15 @@ def test_siamese_training_spreads_cosine_similarities(runner: StageRunner) -> No
     keys = [plan.finetune_runs[0].key for plan in (trained, plain)]
     cosines = [predictions(runner, key) for key in keys]
     assert cosines[0].std() > 2 * cosines[1].std()
+
+
+def test_mixed_tasks_train_as_one(runner: StageRunner) -> None:
+    """As many updates as for all examples together, and one head."""
+    mixture = {"task": ["micro-mnli", "micro-cb"], "siamese": "softmax"}
+    plan = planned(tasks=["micro-rte"], intermediate_tasks=[mixture])
+    runner.run(plan)
+    (stage,) = of_kind(plan, "train_tasks")
+    figures = json.loads((runner.out(stage.key) / "tasks.json").read_text())
+    assert list(figures) == ["micro-mnli + micro-cb"]
+    assert figures["micro-mnli + micro-cb"]["steps"] == 2 * 16 / 8
+    assert len(list((runner.out(stage.key) / "heads").iterdir())) == 1

@@ -139,9 +139,9 @@ HUB: dict[Place, dict[str, Any]] = {
     (SUPERGLUE, "record"): _texts(
         "passage", "query", entities=TEXTS, answers=TEXTS, idx={"passage": INT, "query": INT}
     ),
-    (SUPERGLUE, "rte"): _texts("premise", "hypothesis", label=RTE),
-    (SUPERGLUE, "axb"): _texts("sentence1", "sentence2", label=RTE),
-    (SUPERGLUE, "axg"): _texts("premise", "hypothesis", label=RTE),
+    (SUPERGLUE, "rte"): _texts("premise", "hypothesis", idx=INT, label=RTE),
+    (SUPERGLUE, "axb"): _texts("sentence1", "sentence2", idx=INT, label=RTE),
+    (SUPERGLUE, "axg"): _texts("premise", "hypothesis", idx=INT, label=RTE),
     (SUPERGLUE, "wic"): _texts(
         *("word", "sentence1", "sentence2"),
         **dict.fromkeys(("start1", "start2", "end1", "end2"), INT),

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.tasks import SUITES, TASKS
-from harness.tasks.examples import Examples, split_holdout
+from harness.tasks.examples import Examples, mixed, split_holdout
 from harness.tasks.load_examples import available_splits, fingerprint, load_examples
 from harness.tasks.task import Split
 from tests.tasks.mirrors import TEXT, Mirror
@@ -212,3 +212,20 @@ def test_a_group_larger_than_the_holdout_is_one_line() -> None:
     examples = Examples([("x",)] * 7, np.zeros(7, dtype=np.int64), None, groups)
     with pytest.raises(ValueError, match=r"at most 2 examples must .* smallest group has 3"):
         split_holdout(examples, 0.5, 2, 0)
+
+
+def test_mixed_classes_have_the_numbers_of_the_first_task() -> None:
+    """A set whose halves have their classes in other orders is the set again."""
+    whole = load_examples(TASKS["micro-mnli"], "train")
+    names = TASKS["micro-mnli"].labels
+    order = np.array([2, 0, 1])
+    first, second = whole.head(400), whole.take(np.arange(400, len(whole)))
+    turned = Examples(second.texts, np.argsort(order)[second.labels])
+    found = mixed([(first, names), (turned, [names[number] for number in order])])
+    assert found.texts == whole.texts
+    assert found.labels.tolist() == whole.labels.tolist() and found.labels.dtype == np.int64
+
+
+def test_mixed_values_stay() -> None:
+    one, other = (Examples([("a", "b")], np.array([value])) for value in (0.5, 4.0))
+    assert mixed([(one, ()), (other, ())]).labels.tolist() == [0.5, 4.0]

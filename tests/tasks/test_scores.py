@@ -74,6 +74,11 @@ CASES = {
         examples(np.array([1.0, 2.0, 3.0, 4.0]), np.array(list("xxyy"), dtype=object)),
         np.array([0.1, 0.4, 0.2, 0.3]),
     ),
+    "retrieval": (
+        task("retrieval", ("ndcg_at_10", "mrr", "recall_at_5")),
+        examples(np.array([1.0, 2.0, 1.0]), GROUPS),
+        objects((3, 0), (0, 1), (7, 0)),
+    ),
     "generation": (
         task("generation", ("rougeL", "bleu")),
         examples(objects(("a b c d",), ("x y", "z"))),
@@ -93,6 +98,21 @@ def test_scores_can_be_made_again_from_the_counts(kind, tmp_path):
     for name, value in scores.items():
         sums = stored[f"dev/{name}"].sum(axis=0)
         assert METRICS[name].from_counts(sums) == pytest.approx(value, abs=1e-9)
+
+
+def test_a_split_without_groups_has_no_metric_of_groups(tmp_path):
+    made, path = TASKS["superglue_rte"], tmp_path / "predictions.parquet"
+    labels, given = np.array([0, 1, 1, 1]), np.array([0.0, 0.0, 1.0, 1.0])
+    pairs = np.array(["0", "0", "1", "1"], dtype=object)
+    splits = {"validation": examples(labels), "axg": examples(labels, pairs)}
+    found = {name: score(made, data, given) for name, data in splits.items()}
+    assert list(found["validation"]) == ["accuracy", "matthews"]
+    assert list(found["axg"]) == [*found["validation"], "parity"]
+    assert found["axg"]["parity"] == 1.0
+    frames = [predictions_frame(name, data, given) for name, data in splits.items()]
+    pd.concat(frames).to_parquet(path, index=False)
+    groups = {name: array.tolist() for name, array in load_groups(path).items()}
+    assert groups == {"axg/groups": [0, 0, 1, 1]}
 
 
 def test_groups_are_numbered_by_name_in_each_split(tmp_path):
@@ -119,7 +139,8 @@ def test_rows_come_back_from_a_file(kind, tmp_path):
     assert list(stored) == ["split", "index", "label", "prediction", *grouped]
     assert list(stored["index"]) == list(range(len(data)))
     if data.labels.dtype != object:
-        assert stored["label"].dtype == stored["prediction"].dtype == np.float64
+        assert stored["label"].dtype == np.float64
+        assert stored["prediction"].dtype == (object if kind == "retrieval" else np.float64)
     again = stored["prediction"].to_numpy()
     assert score(made, data, again) == pytest.approx(score(made, data, predictions))
 

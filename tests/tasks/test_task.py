@@ -8,7 +8,7 @@ from harness.tasks import SUITES, TASKS
 from harness.tasks.custom import fitting_metrics
 from harness.tasks.metrics import METRICS
 from harness.tasks.preprocessing import PREPROCESSORS
-from harness.tasks.task import HubData, Split, Task
+from harness.tasks.task import COMPARED, HubData, Split, Task
 
 TABLE_1 = ["mnli_m", "mnli_mm", "qqp", "qnli", "sst2", "cola", "stsb", "mrpc", "rte"]
 NOT_PINNED = {
@@ -44,10 +44,9 @@ def test_fields_fit_the_kind(name: str) -> None:
     assert (len(task.labels) >= 2) is (task.kind in ("classification", "tagging"))
     assert (task.choices_field is not None) is (task.kind == "multiple_choice")
     assert not task.symmetric or len(task.text_fields) == 2
-    assert len(task.text_fields) == {"extraction": 2, "similarity": 2, "tagging": 1}.get(
-        task.kind, len(task.text_fields)
-    )
-    assert task.train is not None or task.kind == "similarity"
+    texts = dict.fromkeys(("extraction", *COMPARED), 2) | {"tagging": 1}
+    assert len(task.text_fields) == texts.get(task.kind, len(task.text_fields))
+    assert task.train is not None or task.kind in COMPARED
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -56,7 +55,8 @@ def test_metrics_fit_the_kind(name: str) -> None:
     assert set(task.metrics) <= set(fitting_metrics(task)) & set(METRICS)
     assert len(set(task.metrics)) == len(task.metrics)
     grouped = [metric for metric in task.metrics if METRICS[metric].grouped]
-    assert not grouped or task.group_field
+    assert not grouped or task.has_groups
+    assert task.metrics[0] not in grouped or task.group_field
 
 
 @pytest.mark.parametrize("name", TASKS)

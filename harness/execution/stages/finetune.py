@@ -2,6 +2,7 @@
 scores."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,21 +14,26 @@ from harness.execution.stages.search import tuned_spec
 from harness.execution.stages.task_runner import TaskRunner, head_file
 from harness.finetuning.adapted_weights import save_adapted
 from harness.finetuning.diagnostics import DIAGNOSTICS_FILE
-from harness.finetuning.multitask import save_head
+from harness.finetuning.multitask import TaskData, save_head
 from harness.finetuning.run import finetune as train
 from harness.finetuning.soft_targets import OUTPUTS
 from harness.finetuning.task_chain import Multitask
 from harness.tasks import scores
+from harness.tasks.examples import mixed
 from harness.tasks.load_examples import available_splits
 from harness.tasks.perturbation import Perturbation, perturbed
 
 
 def train_tasks(context: StageContext) -> Metrics:
     """Trains one network on the tasks of the spec; writes `model/`, a head per task, and tasks.json
-    with the share of batches, updates and final loss per task."""
+    with the share of batches, updates and final loss per task. Mixed tasks are one."""
     specs = [{**context.spec, **task, "adaptation": "full"} for task in context.spec["tasks"]]
     runners = [TaskRunner(replace(context, spec=spec)) for spec in specs]
-    tasks = [runner.training_data for runner in runners]
+    if context.spec.get("mixed"):
+        names, tasks = [" + ".join(runner.task.name for runner in runners)], [_mixed(runners)]
+    else:
+        names = [runner.task.name for runner in runners]
+        tasks = [runner.training_data for runner in runners]
     run = train(
         runners[0].model,
         tasks,
@@ -40,8 +46,8 @@ def train_tasks(context: StageContext) -> Metrics:
     )
     run.model.backbone.save(context.out / "model")
     figures = {}
-    for index, runner in enumerate(runners):
-        name, loss = runner.task.name, run.losses[index]
+    for index, name in enumerate(names):
+        loss = run.losses[index]
         save_head(run.model.part(index), head_file(context.out, name))
         figures[name] = {
             "share": run.shares[index],
@@ -54,6 +60,15 @@ def train_tasks(context: StageContext) -> Metrics:
         "diverged": float(run.diverged),
         "truncated": max(task.train.truncated for task in tasks),
     }
+
+
+def _mixed(runners: Sequence[TaskRunner]) -> TaskData:
+    """The train sets of all tasks, as one of the first."""
+    first, parts = runners[0], []
+    for runner in runners:
+        assert runner.train_examples is not None
+        parts.append((runner.train_examples, runner.task.labels))
+    return TaskData(first.head, first.encode(mixed(parts)))
 
 
 def finetune(context: StageContext) -> Metrics:

@@ -44,7 +44,8 @@ def protocol_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
             yield ("evaluate", *field), f"{arm.name!r}: evaluate.{message}"
         for one in evaluate.intermediate_tasks:
             for message in settings_problems(arm, one.finetune or evaluate.finetune, Full()):
-                text = f"{arm.name!r}: evaluate.intermediate_tasks: of {one.task}, {message}"
+                names = " + ".join(one.tasks)
+                text = f"{arm.name!r}: evaluate.intermediate_tasks: of {names}, {message}"
                 yield ("evaluate", "intermediate_tasks"), text
             yield from _intermediate_problems(arm, one)
         yield from _answer_problems(arm)

@@ -39,7 +39,8 @@ def world_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
 
 def _tasks(experiment: Experiment) -> Iterator[str]:
     evaluate = experiment.evaluate
-    before = [evaluate.known_tasks[one.task] for one in evaluate.intermediate_tasks]
+    known = evaluate.known_tasks
+    before = [known[name] for one in evaluate.intermediate_tasks for name in one.tasks]
     for task in (*evaluate.chosen.values(), *before):
         if not isinstance(task.data, MicroworldData):
             yield f"the task {task.name} has one data set"

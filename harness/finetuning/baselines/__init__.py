@@ -13,6 +13,7 @@ MAKERS: dict[str, dict[Kind, Maker]] = {
         "extraction": simple.most_frequent_answer,
         "tagging": simple.most_frequent_tag,
         "similarity": simple.zero,
+        "retrieval": simple.no_order,
         "generation": simple.most_frequent_target,
     },
     "bag_of_words": {
@@ -22,6 +23,7 @@ MAKERS: dict[str, dict[Kind, Maker]] = {
         "extraction": bag_of_words.overlapping_sentence,
         "tagging": bag_of_words.word_tags,
         "similarity": bag_of_words.common_words,
+        "retrieval": bag_of_words.most_common_words,
     },
     "lead": {"generation": simple.first_sentences},
     "copy": {"generation": simple.source},
@@ -29,8 +31,10 @@ MAKERS: dict[str, dict[Kind, Maker]] = {
 """Family to the maker of a predictor for each supported kind of task."""
 UNTRAINED: set[Maker] = {
     simple.zero,
+    simple.no_order,
     bag_of_words.overlapping_sentence,
     bag_of_words.common_words,
+    bag_of_words.most_common_words,
     simple.first_sentences,
     simple.source,
 }

@@ -14,6 +14,7 @@ import numpy as np
 from harness.data.corpora.sentence_splitter import split_sentences
 from harness.finetuning.baselines.predictor import Predictor
 from harness.finetuning.baselines.simple import most_frequent_label, most_frequent_tag
+from harness.finetuning.ranking import collection, places
 from harness.tasks.examples import Examples, column
 from harness.tasks.task import Task
 
@@ -97,6 +98,21 @@ def common_words(task: Task, train: Examples | None) -> Predictor:
         counter.fit(text for pair in examples.texts for text in pair)
         first, second = (counter.transform(texts) for texts in zip(*examples.texts, strict=True))
         return np.asarray(first.multiply(second).sum(1)).ravel()
+
+    return predict
+
+
+def most_common_words(task: Task, train: Examples | None) -> Predictor:
+    """Documents by `common_words` with the query."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    def predict(examples: Examples) -> np.ndarray:
+        counter = TfidfVectorizer(use_idf=False, token_pattern=TOKEN)
+        counter.fit(text for pair in examples.texts for text in pair)
+        documents, numbers = collection(examples)
+        queries = counter.transform([query for query, _ in examples.texts])
+        stored = counter.transform(documents).T
+        return places(lambda rows: (queries[rows] @ stored).toarray(), numbers)
 
     return predict
 

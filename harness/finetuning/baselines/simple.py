@@ -7,6 +7,7 @@ import numpy as np
 
 from harness.data.corpora.sentence_splitter import split_sentences
 from harness.finetuning.baselines.predictor import Predictor
+from harness.finetuning.ranking import collection, places
 from harness.tasks.examples import Examples, column
 from harness.tasks.task import Task
 
@@ -27,6 +28,16 @@ def mean_value(task: Task, train: Examples) -> Predictor:
 def zero(task: Task, train: Examples | None) -> Predictor:
     """The same similarity for all pairs."""
     return _always(0.0)
+
+
+def no_order(task: Task, train: Examples | None) -> Predictor:
+    """The same similarity for all documents."""
+
+    def predict(examples: Examples) -> np.ndarray:
+        documents, numbers = collection(examples)
+        return places(lambda rows: np.zeros((len(numbers[rows]), len(documents))), numbers)
+
+    return predict
 
 
 def most_frequent_answer(task: Task, train: Examples) -> Predictor:

@@ -6,6 +6,7 @@ from harness.finetuning.compatibility import answered_as_text
 from harness.finetuning.heads.classification import Classification, Regression
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.heads.multiple_choice import MultipleChoice
+from harness.finetuning.heads.retrieval import Retrieval
 from harness.finetuning.heads.siamese import Similarity
 from harness.finetuning.heads.spans import SpanExtraction
 from harness.finetuning.heads.tagging import Tagging
@@ -20,6 +21,7 @@ HEADS: dict[str, type[TaskHead]] = {
     "extraction": SpanExtraction,
     "tagging": Tagging,
     "similarity": Similarity,
+    "retrieval": Retrieval,
 }
 """Kind of task to its head."""
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from harness.models import LEARNED_POSITIONS
 from harness.plan.plan import Plan
-from harness.tasks.task import Task
+from harness.tasks.task import COMPARED, Task
 from harness.tasks.text_sample import sample_texts
 
 SAMPLE = 100
@@ -78,8 +78,8 @@ def _least_tokens(task: Task) -> list[int]:
 
 
 def _length(task: Task, texts: Sequence[str]) -> int:
-    """Least tokens of an input. The texts of a pair share it, but for similarity, where each is an
-    input of its own; the words of a tagging example are its texts."""
+    """Least tokens of an input. The texts of a pair share it; where embeddings are compared, each
+    is an input of its own. The words of a tagging example are its texts."""
     words = [len(text.split()) for text in texts]
     special = 2 if task.kind == "tagging" else 1 + len(texts)
-    return max(words) + 2 if task.kind == "similarity" else sum(words) + special
+    return max(words) + 2 if task.kind in COMPARED else sum(words) + special

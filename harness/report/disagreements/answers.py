@@ -129,17 +129,24 @@ def flipped_examples(task: Task, predictions: Mapping[str, pd.DataFrame]) -> dic
     scored = set(first["split"]) & set(second["split"])
     splits = [split for split in task.evaluation if split.name in scored]
     return {
-        split.name: _flips(task, *(_right(task, side, split) for side in (first, second)))
+        split.name: _flips(
+            _right(task, first, split),
+            _right(task, second, split),
+            not (split.group_field or task.group_field),
+        )
         for split in splits
     }
 
 
-def _flips(task: Task, first: np.ndarray, second: np.ndarray) -> Flips:
-    """Counts of examples, given whether each arm is right on them [num_examples], NaN in a tie."""
+def _flips(first: np.ndarray, second: np.ndarray, independent: bool) -> Flips:
+    """Counts of examples, given whether each arm is right on them [num_examples], NaN in a tie.
+
+    Args:
+        independent: whether examples have no groups, so that they can be tested one by one.
+    """
     decided = np.isfinite(first) & np.isfinite(second)
     one, other = first[decided] == 1, second[decided] == 1
-    is_testable = task.group_field is None and len(one)
-    test = mcnemar(one, other) if is_testable else None
+    test = mcnemar(one, other) if independent and len(one) else None
     return Flips(int((one & ~other).sum()), int((~one & other).sum()), len(one), test)
 
 

@@ -65,6 +65,8 @@ def right(task: Task, label: Any, answer: Any) -> bool:
     """Whether an answer is right; a tie (null) is not."""
     if answer is None:
         return False
+    if task.kind == "retrieval":
+        return bool(label > 0) and not any(answer)  # nothing before it, or in the same place
     if task.kind not in TEXTS:
         return bool(label == answer)
     texts = label if isinstance(label, list) else [label]

@@ -1,8 +1,8 @@
 """Published benchmarks: their tasks and suites, one file for each, and suites across them.
 
 Left out: semantic role labelling and coreference (OntoNotes is distributed by the Linguistic Data
-Consortium only), the generation of dialogue (no agreed metric), and document retrieval (not a task
-on one text or one pair of texts).
+Consortium only), the generation of dialogue (no agreed metric), and BEIR (documents, queries and
+judgements are data sets of their own, and a task reads one).
 """
 
 from harness.tasks.benchmarks.dapt import DAPT_TASKS, DAPT_V1
@@ -11,10 +11,11 @@ from harness.tasks.benchmarks.food_to_film import FOOD_TO_FILM_TASK, FOOD_TO_FIL
 from harness.tasks.benchmarks.glue import GLUE_TASKS, GLUE_V1
 from harness.tasks.benchmarks.inference import INFERENCE_TASKS, NLI_V1, OVERLAP_V1
 from harness.tasks.benchmarks.question_answering import QUESTION_ANSWERING_TASKS, UNIFIEDQA_V1
+from harness.tasks.benchmarks.retrieval import RETRIEVAL_TASKS, RETRIEVAL_V1
 from harness.tasks.benchmarks.squad import SQUAD_TASKS, SQUAD_V1
 from harness.tasks.benchmarks.sts import STS_MEAN_V1, STS_TASKS, STS_V1
 from harness.tasks.benchmarks.summarisation import SUMMARISATION_TASKS, SUMMARISATION_V1
-from harness.tasks.benchmarks.superglue import SUPERGLUE_TASKS, SUPERGLUE_V1
+from harness.tasks.benchmarks.superglue import SUPERGLUE_TASKS, SUPERGLUE_V1, SUPERGLUE_V2
 from harness.tasks.benchmarks.swag import SWAG_TASKS, SWAG_V1
 from harness.tasks.benchmarks.tagging import TAGGING_TASKS, TAGGING_V1
 from harness.tasks.benchmarks.translation import TRANSLATION_TASKS, TRANSLATION_V1
@@ -46,11 +47,13 @@ REAL_TASKS: tuple[Task, ...] = (
     *TRANSLATION_TASKS,
     *STS_TASKS,
     *DIALOGUE_TASKS,
+    *RETRIEVAL_TASKS,
 )
 
 REAL_SUITES: tuple[Suite, ...] = (
     GLUE_V1,
     SUPERGLUE_V1,
+    SUPERGLUE_V2,
     SWAG_V1,
     SQUAD_V1,
     NLI_V1,
@@ -65,4 +68,5 @@ REAL_SUITES: tuple[Suite, ...] = (
     STS_V1,
     STS_MEAN_V1,
     DREAM_V1,
+    RETRIEVAL_V1,
 )

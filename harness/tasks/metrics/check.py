@@ -24,7 +24,7 @@ def check_metric(metric: Metric, task: Task) -> None:
         Exception: whatever the metric raises.
     """
     labels, correct = made_up_answers(task.kind, max(2, len(task.labels)))
-    groups = np.array(list("aabbcc"), dtype=object) if task.group_field else None
+    groups = np.array(list("aabbcc"), dtype=object) if task.has_groups else None
     answers = correct, column(list(correct)[::-1])
     problems = _problems(metric, labels, answers, groups, task.labels)
     if problem := next(problems, None):
@@ -34,6 +34,9 @@ def check_metric(metric: Metric, task: Task) -> None:
 
 def made_up_answers(kind: Kind, num_classes: int) -> tuple[Array, Array]:
     """[NUM_EXAMPLES] labels as of `Examples`, and [NUM_EXAMPLES] predictions that are correct."""
+    if kind == "retrieval":
+        places = [(place, 0) for place in range(NUM_EXAMPLES)]
+        return np.repeat([1.0, 0.0], NUM_EXAMPLES // 2), column(places)
     if kind in ("regression", "similarity"):
         values = np.linspace(0, 1, NUM_EXAMPLES)
         return values, values.copy()

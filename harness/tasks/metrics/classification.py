@@ -1,4 +1,4 @@
-"""Classification metrics: accuracy, F1, the Matthews correlation, and those of MultiRC.
+"""Classification metrics: accuracy, F1, the Matthews correlation, and those of MultiRC and AX-g.
 
 torchmetrics counts the hits of each example; quotients are taken here, because its own are float32.
 """
@@ -78,6 +78,15 @@ def all_right(labels: Array, predictions: Array, groups: Groups, names: Names) -
     return _sums(wrong[:, None], groups)[:, 0] == 0
 
 
+def all_alike(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
+    """[num_groups], sorted by name: whether all examples of a group get the same class; false if
+    one gets none."""
+    given = whole(predictions)
+    return np.array(
+        [given[rows[0]] != NO_CLASS and len(set(given[rows])) == 1 for rows in members(groups)]
+    )
+
+
 def whole(values: Array) -> Array:
     """[num_examples] int64 class indices; NO_CLASS for numbers that are not whole, such as NaN."""
     numbers = np.asarray(values, dtype=np.float64)
@@ -139,6 +148,12 @@ CLASS_METRICS: tuple[Metric, ...] = (
         "exact_match_groups",
         all_right,
         "share of questions with every answer right",
+        grouped=True,
+    ),
+    mean_metric(
+        "parity",
+        all_alike,
+        "share of minimal pairs with equal answers, right or wrong (of AX-g: gender parity)",
         grouped=True,
     ),
 )

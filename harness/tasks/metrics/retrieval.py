@@ -1,5 +1,8 @@
 """Ranking metrics; the documents of a query form a group.
 
+A group has all documents that are ranked, with their similarities (kind similarity), or those that
+have a grade, with their places in a collection (kind retrieval): its others have the grade 0.
+
 A document is relevant if its grade is positive. Documents of equal similarity have no order: a
 score is its mean over all of theirs (McSherry and Najork 2008, "Computing information retrieval
 performance measures efficiently in the presence of tied scores", ECIR), so that a network that
@@ -21,60 +24,73 @@ from harness.tasks.metrics.metric import (
     members,
 )
 
-Ranked = Callable[[Array, Array], float]
-"""[num_documents] grades and similarities of a query to its score."""
+Ranked = Callable[[Array, Array, Array], float]
+"""[num_documents] grades of a query's documents, numbers of those with a higher similarity, and of
+others with the same, to its score."""
 
 
-def by_rank(values: Array, similarities: Array) -> Array:
-    """[num_documents] values in the order of falling similarity; ties have their mean value."""
-    _, group, size = np.unique(-similarities, return_inverse=True, return_counts=True)
-    return np.repeat(np.bincount(group, weights=values) / size, size)
-
-
-def recall(grades: Array, similarities: Array, at: int) -> float:
-    """Share of the relevant among the first `at` of [num_documents]; 0 without relevant ones."""
+def recall(grades: Array, before: Array, equal: Array, at: int) -> float:
+    """Share of the relevant of [num_documents] among the first `at`; 0 without relevant ones."""
     relevant = (grades > 0).astype(np.float64)
-    return float(by_rank(relevant, similarities)[:at].sum() / max(1.0, relevant.sum()))
+    found = _mean_of_places(np.ones(at), before, equal)
+    return float((relevant * found).sum() / max(1.0, relevant.sum()))
 
 
-def reciprocal_rank(grades: Array, similarities: Array) -> float:
+def reciprocal_rank(grades: Array, before: Array, equal: Array) -> float:
     """1 / rank of the first relevant of [num_documents] (Voorhees 1999); 0 without one."""
     relevant = grades > 0
     if not relevant.any():
         return 0.0
-    highest = similarities[relevant].max()
-    before = int((similarities > highest).sum())
-    ties = similarities == highest
-    num_ties, num_relevant = int(ties.sum()), int((ties & relevant).sum())
+    first = int(before[relevant].min())
+    of_first = relevant & (before == first)
+    num_ties, num_relevant = int(equal[of_first][0]) + 1, int(of_first.sum())
     mean, left = 0.0, 1.0  # the probability that no relevant one has come yet
     for place in range(num_ties - num_relevant + 1):
         share = num_relevant / (num_ties - place)
-        mean += left * share / (before + place + 1)
+        mean += left * share / (first + place + 1)
         left *= 1 - share
     return mean
 
 
-def ndcg(grades: Array, similarities: Array, at: int) -> float:
+def ndcg(grades: Array, before: Array, equal: Array, at: int) -> float:
     """Discounted gain of the first `at` of [num_documents], relative to the ideal ranking.
 
     The gain is the grade and the discount log2(rank + 1) (Järvelin and Kekäläinen 2002).
     """
-    best = _gain(np.sort(grades)[::-1], at)
-    return _gain(by_rank(grades, similarities), at) / best if best else 0.0
+    discounts = 1 / np.log2(np.arange(at) + 2)
+    ideal = np.sort(grades)[::-1][:at]
+    best = float((ideal * discounts[: len(ideal)]).sum())
+    found = float((grades * _mean_of_places(discounts, before, equal)).sum())
+    return found / best if best else 0.0
 
 
-def _gain(grades: Array, at: int) -> float:
-    first = grades[:at]
-    return float((first / np.log2(np.arange(len(first)) + 2)).sum())
+def _mean_of_places(values: Array, before: Array, equal: Array) -> Array:
+    """[num_documents] mean of `values` [at], of the first places, over the places that a document
+    has among its ties; later places have 0."""
+    total = np.concatenate([[0.0], np.cumsum(values)])
+    ends = np.minimum(before + equal + 1, len(values)), np.minimum(before, len(values))
+    return np.asarray((total[ends[0]] - total[ends[1]]) / (equal + 1))
+
+
+def _standings(predictions: Array) -> tuple[Array, Array]:
+    """[num_documents] int64 of `Ranked`: of places as given, of similarities among themselves."""
+    if np.ndim(predictions[0]):
+        before, equal = np.array(list(predictions), dtype=np.int64).T
+        return before, equal
+    given = predictions.astype(np.float64)
+    similarities = np.where(np.isnan(given), -np.inf, given)  # of a run that diverged
+    _, place, size = np.unique(-similarities, return_inverse=True, return_counts=True)
+    return (np.cumsum(size) - size)[place], (size - 1)[place]
 
 
 def _metric(name: str, ranked: Ranked, note: str) -> Metric:
     """The mean of `ranked` over the queries."""
 
     def scores(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
-        grades, given = labels.astype(np.float64), predictions.astype(np.float64)
-        similarities = np.where(np.isnan(given), -np.inf, given)  # of a run that diverged
-        return np.array([ranked(grades[rows], similarities[rows]) for rows in members(groups)])
+        grades = labels.astype(np.float64)
+        return np.array(
+            [ranked(grades[rows], *_standings(predictions[rows])) for rows in members(groups)]
+        )
 
     return mean_metric(name, scores, note, grouped=True)
 

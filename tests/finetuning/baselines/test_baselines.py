@@ -45,6 +45,14 @@ def test_the_most_frequent_class_and_the_mean() -> None:
     assert majority("similarity", None)(values).tolist() == [0.0] * 2
 
 
+def test_documents_by_common_words() -> None:
+    texts: list[tuple[str, ...]] = [("a cat", "the cat"), ("a dog", "the red dog"), ("a", "x")]
+    examples = Examples([*texts, ("no word", "the cat")], np.ones(4))
+    assert majority("retrieval", None)(examples).tolist() == [(0, 2)] * 4
+    found = bag_of_words("retrieval", None)(examples).tolist()
+    assert found == [(0, 0), (0, 0), (0, 2), (0, 2)]
+
+
 def test_the_most_frequent_answer_tag_and_text() -> None:
     texts: list[tuple[str, ...]] = [("q", "c")] * 3
     answers = [Answers(("x", "y"), (0, 1)), Answers((), ()), Answers((), ())]

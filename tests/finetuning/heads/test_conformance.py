@@ -25,7 +25,7 @@ from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
 from harness.models.build import build
 from harness.tasks.examples import Answers, Examples, column
-from harness.tasks.task import Task
+from harness.tasks.task import COMPARED, Task
 
 SIZE = Size(num_layers=2, hidden_size=32, num_heads=2, intermediate_size=128)
 NETWORKS = [
@@ -42,7 +42,7 @@ NETWORKS = [
     ("static", "cbow"),
 ]
 READINGS = {reading for family in FAMILIES.values() for reading in family.representations}
-TRAINED_KINDS = [kind for kind in HEADS if kind != "similarity"]
+TRAINED_KINDS = [kind for kind in HEADS if kind not in COMPARED]
 WORDS = "the cat saw a dog in rain aingat".split()
 LABELS = {"classification": ("no", "yes"), "tagging": ("O", "B-X", "I-X")}
 
@@ -147,7 +147,7 @@ def test_padding_changes_nothing(
         batch = head.collate(data, np.arange(data.num_items))
         padded = wider(batch, head.pad_token_id)
         with torch.no_grad():
-            if kind != "similarity":
+            if kind not in COMPARED:
                 losses = [head.loss(model(one), one) for one in (batch, padded)]
                 torch.testing.assert_close(losses[0], losses[1], atol=1e-5, rtol=1e-4)
             together = head.predict_batch(model, padded)
@@ -252,7 +252,7 @@ def test_bf16_is_near_float32(
     losses, found = [], []
     for precision in ("32-true", "bf16-mixed"):
         compute = Compute(precision=precision)
-        if kind == "similarity":
+        if kind in COMPARED:
             model: Any = prepared_model(tmp_path, head, method, 0, settings)
         else:
             tasks = [TaskData(head, data)]
@@ -262,7 +262,7 @@ def test_bf16_is_near_float32(
         assert next(model.parameters()).dtype == torch.float32
         found.append(predict(model, head, data, examples, precision))
     assert losses[:1] == pytest.approx(losses[1:], rel=0.03)
-    assert losses[:1] != losses[1:] or kind == "similarity"
+    assert losses[:1] != losses[1:] or kind in COMPARED
     assert found[0].dtype == found[1].dtype and found[0].shape == found[1].shape
     if kind in ("regression", "similarity"):
         np.testing.assert_allclose(found[0], found[1], atol=0.03)
@@ -280,7 +280,7 @@ def test_the_seed_decides(
     settings = Finetune(learning_rate=1e-3, batch_size=8, epochs=2)
 
     def trained(seed: int) -> tuple[float, np.ndarray]:
-        if kind == "similarity":
+        if kind in COMPARED:
             model = prepared_model(tmp_path, head, ADAPTATIONS[adaptation], seed, settings)
             return 0.0, predict(model, head, data, examples)
         tasks, method = [TaskData(head, data)], ADAPTATIONS[adaptation]
@@ -289,7 +289,7 @@ def test_the_seed_decides(
 
     (loss, first), (again, second) = trained(0), trained(0)
     assert loss == again and same(first, second)
-    if kind != "similarity":
+    if kind not in COMPARED:
         assert trained(1)[0] != loss
 
 
@@ -311,6 +311,9 @@ def test_predictions_have_their_type_and_survive_a_file(
         elif kind == "tagging":
             assert isinstance(prediction, tuple) and len(prediction) == len(texts)
             assert all(type(tag) is int and 0 <= tag < 3 for tag in prediction)
+        elif kind == "retrieval":
+            assert isinstance(prediction, tuple) and len(prediction) == 2
+            assert all(type(n) is int for n in prediction) and 0 <= sum(prediction) < len(examples)
         else:
             assert isinstance(prediction, np.float64)
 

@@ -155,7 +155,8 @@ def test_the_test_is_on_the_majority_answers_that_are_shown(study: Study) -> Non
         assert part[f"{arm}: right"].tolist() == shown_right.tolist()
     part[["none: right", "nsp: right"]] = False
     part.loc[:2, "none: right"] = True
-    flips = answers._flips(task, *(part[f"{arm}: right"].to_numpy(float) for arm in arms))
+    both = (part[f"{arm}: right"].to_numpy(float) for arm in arms)
+    flips = answers._flips(*both, independent=True)
     assert (flips.only_first, flips.only_second, flips.examples) == (3, 0, len(part))
     assert flips.test and flips.test.p_value == 0.25
     (shown,) = answers.flipped_examples(task, sides).values()
@@ -169,9 +170,9 @@ def test_ties_are_neither_right_nor_wrong_and_groups_have_no_test() -> None:
     assert not judgements.is_tied(task, 1.0, [1.0, 1.0, 0.0])
     assert not judgements.is_tied(TASKS["micro-mnli"], 0.0, [1.0, 2.0])  # both are wrong
     sides = np.array([1, 1, np.nan, 0.0]), np.array([0, 1, 1, np.nan])
-    flips = answers._flips(task, *sides)
+    flips = answers._flips(*sides, independent=True)
     assert (flips.only_first, flips.only_second, flips.examples) == (1, 0, 2)
-    grouped = answers._flips(TASKS["multirc"], *sides)
+    grouped = answers._flips(*sides, independent=False)
     assert grouped.test is None
     frame = pd.DataFrame({"a: share right": [1.0], "b: share right": [0.0]})
     found = Disagreements("x", "multirc", "", ("a", "b"), frame, 2, {"validation": grouped})

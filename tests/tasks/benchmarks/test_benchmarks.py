@@ -15,7 +15,7 @@ from harness.data import hub
 from harness.leaderboard.published import published_table
 from harness.tasks.benchmarks import REAL_SUITES, REAL_TASKS
 from harness.tasks.benchmarks.sts import STS_V1
-from harness.tasks.benchmarks.superglue import SUPERGLUE_V1
+from harness.tasks.benchmarks.superglue import SUPERGLUE_V2
 from harness.tasks.examples import Answers, Examples
 from harness.tasks.load_examples import available_splits, load_examples
 from harness.tasks.preprocessing import NOWHERE, PREPROCESSORS
@@ -34,7 +34,7 @@ def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mirror:
     return Mirror(tmp_path / "hub")
 
 
-def check(task: Task, examples: Examples) -> None:
+def check(task: Task, examples: Examples, grouped: str | None = None) -> None:
     """What is read has the form that the kind of the task promises."""
     assert len(examples) > 0
     if task.kind != "tagging":
@@ -52,7 +52,7 @@ def check(task: Task, examples: Examples) -> None:
         check_spans(examples)
     if task.kind == "generation":
         assert all(texts and all(isinstance(t, str) for t in texts) for texts in examples.labels)
-    assert (examples.groups is not None) is (task.group_field is not None)
+    assert (examples.groups is not None) is ((grouped or task.group_field) is not None)
 
 
 def check_spans(examples: Examples) -> None:
@@ -73,7 +73,7 @@ def test_a_task_loads_what_the_hub_holds(mirror: Mirror, name: str) -> None:
     splits = available_splits(task, with_test=True)
     assert splits == (*task.evaluation, *task.test)
     for split in splits:
-        check(task, load_examples(task, split))
+        check(task, load_examples(task, split), split.group_field)
     if task.train:
         check(task, load_examples(task, "train"))
 
@@ -104,6 +104,15 @@ def test_another_order_of_the_classes_is_refused(mirror: Mirror, name: str) -> N
         ValueError, match=f"the classes of {name} must b.* {task.labels[0]}.* in this"
     ):
         load_examples(task, "train")
+
+
+def test_every_question_has_its_own_paragraph(mirror: Mirror) -> None:
+    task = TASKS["squad_retrieval"]
+    mirror.write_task(task)
+    examples = load_examples(task, task.evaluation[0])
+    assert examples.texts[1] == ("question number 1", "context number 1")
+    assert examples.labels.tolist() == [1.0] * 6 and examples.labels.dtype == np.float64
+    assert examples.groups is not None and len(set(examples.groups)) == 6
 
 
 def test_hidden_labels_of_a_server_stay_hidden(mirror: Mirror) -> None:
@@ -183,7 +192,7 @@ def test_a_task_loads_real_data(name: str) -> None:
     if not hub.has_config(task.data.path, task.data.config):
         pytest.skip(f"the mirror has no {task.data.path} (config {task.data.config})")
     for split in available_splits(task):
-        check(task, load_examples(task, split))
+        check(task, load_examples(task, split), split.group_field)
     if task.train:
         if task.kind == "classification" and has_one_class(task):  # a sample, such as of BoolQ
             with pytest.raises(ValueError, match="two or more classes"):
@@ -260,6 +269,21 @@ def test_diagnostics_take_the_names_of_rte() -> None:
     assert (columns["premise"], columns["hypothesis"], columns["label"]) == (["a"], ["b"], [1])
     same = {"premise": ["a"], "hypothesis": ["b"]}
     assert prepared("rte_and_diagnostics", **same) == same
+
+
+def test_pairs_of_winogender_are_neighbours() -> None:
+    """Also where rows are missing, or in another order."""
+    columns = {"premise": list("abcde"), "hypothesis": list("uvwxy"), "idx": [0, 1, 3, 22, 23]}
+    assert prepared("rte_and_diagnostics", **columns)["pair"] == [0, 0, 1, 11, 11]
+
+
+def test_winogender_alone_has_groups(mirror: Mirror) -> None:
+    task = TASKS["superglue_rte"]
+    mirror.write_task(task)
+    found = {split.name: load_examples(task, split).groups for split in task.evaluation}
+    assert found["validation"] is None and found["axb"] is None
+    assert found["axg"] is not None and found["axg"].tolist() == list("001122")
+    assert load_examples(task, "train").groups is None
 
 
 def test_swag_endings_keep_their_order() -> None:
@@ -346,7 +370,7 @@ def test_subsets_without_names_give_no_mean() -> None:
     ("table", "suite", "half", "inexact"),
     [
         # ADAPET: 76.05, printed 76.0
-        ("superglue_leaderboard", SUPERGLUE_V1, 0.05, set()),
+        ("superglue_leaderboard", SUPERGLUE_V2, 0.05, set()),
         ("sts_spearman", STS_V1, 0.005, {"SBERT-NLI-base"}),
     ],
 )
@@ -384,6 +408,7 @@ def test_suites_fit_their_tasks() -> None:
 
 
 def test_superglue_counts_its_diagnostics_for_nothing() -> None:
-    averaged = {c.name for term in terms_of(AVERAGES["superglue8"], SUPERGLUE_V1) for c in term}
-    shown = [column.name for column in SUPERGLUE_V1.columns]
-    assert len(averaged) == 8 and [n for n in shown if n not in averaged] == ["axb", "axg"]
+    averaged = {c.name for term in terms_of(AVERAGES["superglue8"], SUPERGLUE_V2) for c in term}
+    shown = [column.name for column in SUPERGLUE_V2.columns]
+    others = [name for name in shown if name not in averaged]
+    assert len(averaged) == 8 and others == ["axb", "axg", "axg parity"]

@@ -152,6 +152,27 @@ def test_answers_of_one_question_need_not_be_adjacent():
     assert METRICS["f1_answers"](labels, predictions, groups) == pytest.approx(2 / 3)
 
 
+@given(st.lists(st.tuples(st.integers(-1, 1), st.integers(-1, 1)), min_size=1, max_size=9))
+def test_parity_is_the_share_of_neighbours_answered_alike(pairs):
+    """The loop over the rows 2k and 2k + 1 of SuperGLUE's toolkit, in which all have a class."""
+    predictions = np.array(pairs).ravel()
+    groups = np.array([str(row // 2) for row in range(len(predictions))], dtype=object)
+    alike = [
+        predictions[row] == predictions[row + 1] != -1 for row in range(0, len(predictions), 2)
+    ]
+    found = METRICS["parity"](np.zeros(len(predictions)), predictions, groups)
+    assert found == pytest.approx(np.mean(alike))
+
+
+def test_constant_answers_have_full_parity():
+    """As the most frequent class and CBoW on the leaderboard: parity 100, accuracy 50."""
+    labels, groups = np.array([0, 0, 1, 1]), np.array(list("ccdd"), dtype=object)
+    assert METRICS["parity"](labels, np.ones(4), groups) == 1.0
+    assert METRICS["accuracy"](labels, np.ones(4)) == 0.5
+    assert METRICS["parity"](labels, np.array([0, 0, 0, 1]), groups) == 0.5
+    assert METRICS["parity"](labels, np.array([np.nan, np.nan, 0, 0]), groups) == 0.5
+
+
 def test_metrics_of_groups_have_groups_as_units():
     labels, groups = np.array([1, 0, 1]), np.array(["b", "a", "b"], dtype=object)
     f1 = METRICS["f1_answers"].counts(labels, np.array([1, 1, 0]), groups, ())

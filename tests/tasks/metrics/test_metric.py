@@ -46,11 +46,11 @@ EXAMPLES = {
         ("rouge1", "rouge2", "rougeL", "rougeLsum", "bleu", "bleu_intl"),
         (st.tuples(references, texts), ()),
     ),
-    **dict.fromkeys(("f1_answers", "exact_match_groups"), (classes(2), CLASSES[:2])),
+    **dict.fromkeys(("f1_answers", "exact_match_groups", "parity"), (classes(2), CLASSES[:2])),
     **dict.fromkeys(("ndcg_at_10", "mrr", "recall_at_5"), (st.tuples(grades, numbers), ())),
 }
 """Metric to a strategy of (label, prediction), and the names of its classes or tags."""
-OF_GROUPS = ("f1_answers", "exact_match_groups", "ndcg_at_10", "mrr", "recall_at_5")
+OF_GROUPS = ("f1_answers", "exact_match_groups", "parity", "ndcg_at_10", "mrr", "recall_at_5")
 """Metrics whose units are not the examples."""
 OF_QUERIES = ("ndcg_at_10", "mrr", "recall_at_5")
 
@@ -146,12 +146,14 @@ PERFECT = {
     "tagging": [(1, 2, 0), (3,)],
     "classification": [0, 1, 2, 0, 1, 2],
     "answers": [0, 1, 0, 1],
+    "pairs": [0, 1, 1, 1],
 }
 KINDS = {
     **dict.fromkeys(("exact_match", "token_f1", "rouge1", "rouge2", "rougeL"), "extraction"),
     **dict.fromkeys(("rougeLsum", "bleu", "bleu_intl"), "extraction"),
     **dict.fromkeys(("accuracy_tags", "entity_f1", "entity_f1_strict"), "tagging"),
     **dict.fromkeys(OF_GROUPS, "answers"),
+    "parity": "pairs",
 }
 
 

@@ -14,6 +14,8 @@ from torchmetrics.functional.retrieval import (
     retrieval_reciprocal_rank,
 )
 
+from harness.tasks import TASKS
+from harness.tasks.examples import column
 from harness.tasks.metrics import METRICS
 
 ORACLES = {
@@ -106,6 +108,41 @@ def test_documents_without_a_similarity_come_last() -> None:
     groups, grades = np.repeat("q", 3), np.array([1.0, 0.0, 0.0])
     found = METRICS["mrr"](grades, np.array([np.nan, -5.0, np.nan]), groups)
     assert found == pytest.approx((1 / 2 + 1 / 3) / 2)
+
+
+collections = st.lists(
+    st.tuples(st.integers(0, 2), st.sampled_from([-1.0, 0.0, 0.5, 0.7])), min_size=1, max_size=25
+)
+
+
+@pytest.mark.parametrize("name", ORACLES)
+@given(query=collections)
+def test_places_in_a_collection_score_as_all_its_documents_listed(
+    name: str, query: list[tuple[int, float]]
+) -> None:
+    """Those of grade 0 need not be listed."""
+    grades, scores = np.array(query, dtype=float).T
+    wanted = METRICS[name](grades, scores, np.repeat("q", len(query)))
+    listed = np.flatnonzero(grades) if grades.any() else np.arange(1)
+    places = column(
+        [(int((scores > own).sum()), int((scores == own).sum()) - 1) for own in scores[listed]]
+    )
+    found = METRICS[name](grades[listed], places, np.repeat("q", len(listed)))
+    assert found == pytest.approx(wanted, abs=1e-12)
+
+
+def test_scores_of_a_place_by_hand() -> None:
+    """One relevant document, in the third place: 1 / log2(4), 1 / 3, found among five."""
+    sides = np.ones(1), column([(2, 0)]), np.array(["q"], dtype=object)
+    assert [METRICS[name](*sides) for name in ORACLES] == pytest.approx([0.5, 1 / 3, 1.0])
+    sides = np.ones(1), column([(4, 1)]), np.array(["q"], dtype=object)  # fifth or sixth
+    ndcg = (1 / np.log2(6) + 1 / np.log2(7)) / 2
+    assert [METRICS[name](*sides) for name in ORACLES] == pytest.approx([ndcg, 11 / 60, 0.5])
+
+
+def test_chance_of_squad_is_that_of_a_network_that_scores_all_alike() -> None:
+    sides = np.ones(1), column([(0, 2066)]), np.array(["q"], dtype=object)
+    assert METRICS["ndcg_at_10"](*sides) == pytest.approx(TASKS["squad_retrieval"].chance, abs=5e-5)
 
 
 def test_groups_are_needed() -> None:
