@@ -83,14 +83,14 @@ def settings_problems(arm: Arm, settings: Finetune, adaptation: Adaptation) -> I
 def _intermediate_problems(arm: Arm, one: IntermediateTask) -> Problems:
     """SiFT where an intermediate task has no outputs to compare."""
     evaluate = arm.evaluate
-    task = evaluate.known_tasks[one.task]
+    task = evaluate.known_tasks[one.tasks[0]]  # those of a mixture are of one kind
     as_text = one.siamese is None and answered_as_text(task, evaluate.protocol)
     if (one.finetune or evaluate.finetune).sift_weight and (as_text or one.siamese == "triplet"):
         yield (
             ("evaluate", "intermediate_tasks"),
-            f"{arm.name!r}: evaluate.intermediate_tasks: of {one.task}, finetune.sift_weight needs "
-            f"outputs that are classes, places or values, but it is trained by "
-            f"{'text' if as_text else 'triplets'}; leave it out",
+            f"{arm.name!r}: evaluate.intermediate_tasks: of {' + '.join(one.tasks)}, "
+            "finetune.sift_weight needs outputs that are classes, places or values, but it is "
+            f"trained by {'text' if as_text else 'triplets'}; leave it out",
         )
 
 
