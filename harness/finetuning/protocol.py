@@ -7,7 +7,7 @@ from pydantic import Field
 from harness.core.config import ConfigModel, Count
 from harness.tasks.perturbation import Perturbation
 
-UNSEEING = ("causal", "encoder_decoder", "cbow")
+UNSEEING = ("causal", "encoder_decoder", "cbow", "skipgram")
 """Representations in which the first token attends only to itself."""
 
 

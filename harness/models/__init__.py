@@ -73,7 +73,8 @@ FAMILIES: dict[str, Family] = {
     "lstm": Family("recurrent", ("causal",)),  # Dai and Le 2015
     "bilstm": Family("recurrent", ("bidirectional",)),  # Graves, Mohamed and Hinton 2013
     "elmo": Family("recurrent", ("bilm",)),  # Peters et al. 2018
-    "static": Family("static", ("cbow",)),  # Mikolov et al. 2013; Pennington et al. 2014
+    # Mikolov et al. 2013a, 2013b; Pennington et al. 2014
+    "static": Family("static", ("cbow", "skipgram")),
     "bag_of_words": Family("baseline", _MASKED),  # counts of words, logistic regression
     "majority": Family("baseline", _MASKED),  # the most frequent answer
     "lead": Family("baseline", _MASKED),  # the first three sentences

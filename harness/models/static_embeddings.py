@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 
@@ -37,8 +38,8 @@ class StaticConfig(PreTrainedConfig):
 class StaticVectors(PreTrainedModel):
     """Token vectors V x H and an output matrix V x H without bias.
 
-    CBOW (Mikolov et al. 2013, section 3.1) with a full softmax; the hierarchical softmax there, and
-    negative sampling later, are approximations for a large V.
+    CBOW (Mikolov et al. 2013a, section 3.1) with a full softmax, which the hierarchical softmax
+    there approximates; and skip-gram or CBOW with negative sampling (Mikolov et al. 2013b).
     """
 
     config_class = StaticConfig
@@ -83,6 +84,11 @@ class StaticVectors(PreTrainedModel):
         vectors = self.embeddings(input_ids)
         weights = near / near.sum(-1, keepdim=True).clamp(min=1)  # [B, T, T]
         return weights.to(vectors.dtype) @ vectors
+
+    def scores(self, vectors: Tensor, tokens: Tensor) -> Tensor:
+        """[M, N] products of vectors [M, H] with the output vectors of tokens [M, N]."""
+        output = F.embedding(tokens, self.output.weight)  # its gradient is faster than indexing's
+        return torch.einsum("mh,mnh->mn", vectors, output)
 
     @torch.no_grad()
     def init_from(self, path: Path, words: Sequence[str]) -> int:

@@ -19,8 +19,9 @@ from harness.pretraining.learners.distillation import Distilled
 from harness.pretraining.learners.learner import Learner
 from harness.pretraining.learners.permutation import Permutation
 from harness.pretraining.learners.replaced_token import make_replaced_token
+from harness.pretraining.learners.static_vectors import CBOW, SampledTokens
 from harness.pretraining.learners.student_initialization import init_from_teacher
-from harness.pretraining.learners.token_prediction import CBOW, Baseline, BiLM, TokenPrediction
+from harness.pretraining.learners.token_prediction import Baseline, BiLM, TokenPrediction
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.recipes.pretrain import Pretrain
 
@@ -63,11 +64,12 @@ def _token_prediction(run: Run) -> Learner:
     return TokenPrediction(backbone, objectives, run.spec.model.initializer_range)
 
 
-def _cbow(run: Run) -> Learner:
+def _static(run: Run) -> Backbone:
+    """Static vectors, new ones or those of a file."""
     backbone, vectors = _network(run), run.spec.model.vectors
     if vectors:
         cast(StaticVectors, backbone.network).init_from(Path(vectors), run.tokens.words)
-    return CBOW(backbone)
+    return backbone
 
 
 def _distillation(run: Run) -> Learner:
@@ -87,7 +89,8 @@ LEARNERS: dict[str, Callable[[Run], Learner]] = {
     "distillation": _distillation,
     "bilm": lambda run: BiLM(_network(run)),
     "permutation": lambda run: Permutation(_network(run)),
-    "cbow": _cbow,
+    "cbow": lambda run: CBOW(_static(run)),
+    "sampled_token": lambda run: SampledTokens(_static(run)),
     "baseline": lambda run: Baseline(_network(run)),
 }
 
@@ -100,7 +103,7 @@ def learner_name(spec: Pretrain) -> str:
         return "baseline"
     if objective.distillation:
         return "distillation"
-    if objective.output.kind in ("replaced_token", "corrected_token"):
+    if objective.output.kind in ("replaced_token", "corrected_token", "sampled_token"):
         return objective.output.kind
     return special.get(objective.representation, "token_prediction")
 
