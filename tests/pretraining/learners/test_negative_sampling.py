@@ -19,6 +19,7 @@ from harness.models.blueprints import Tokens
 from harness.models.build import build, load
 from harness.models.static_embeddings import StaticVectors
 from harness.pretraining.learners.static_vectors import SampledTokens
+from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.run import pretrain
@@ -127,7 +128,8 @@ def run(recipe: str, text: Path, out: Path, **changes: Any) -> dict[str, float]:
     return pretrain(spec, text / "tokens", text / "tokenizer", out, out / "work", 0)
 
 
-RUNS = [("skipgram", {}), ("cbow", {}), ("cbow", {"objective": "cbow_negative_sampling"})]
+SAMPLED = OBJECTIVES["cbow_negative_sampling"].model_dump()
+RUNS = [("skipgram", {}), ("cbow", {}), ("cbow", {"objective": SAMPLED})]
 
 
 @pytest.mark.parametrize(("recipe", "changes"), RUNS)
