@@ -4,16 +4,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import cast
 
 import torch
 
 from harness.data.corpora.packing import PAIR_FORMATS
+from harness.models import FAMILY_FIELDS
 from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
 from harness.models.build import build, load
 from harness.models.embedding_noise import gaussian, perturb
-from harness.models.static_embeddings import StaticVectors
+from harness.models.word_vectors import init_embeddings
 from harness.pretraining.learners.corrective import make_corrective
 from harness.pretraining.learners.distillation import Distilled
 from harness.pretraining.learners.learner import Learner
@@ -38,14 +38,21 @@ class Run:
 
 
 def _network(run: Run) -> Backbone:
-    """A new network, or the network of an imported checkpoint.
+    """A new network, with the word vectors of a file if one is given, or the network of an imported
+    checkpoint.
 
     Raises:
-        ValueError: the checkpoint does not support the representation of the run.
+        ValueError: the file of vectors does not fit the network, or the checkpoint does not support
+            the representation of the run.
     """
     spec = run.spec
     if spec.model.facts.kind != "checkpoint":
-        return build(spec.model, spec.size, run.tokens, spec.representation, run.seed)
+        backbone = build(spec.model, spec.size, run.tokens, spec.representation, run.seed)
+        if spec.model.vectors:
+            factorised = spec.model.family in FAMILY_FIELDS["embedding_size"]
+            field = "model.embedding_size" if factorised else "size.hidden_size"
+            init_embeddings(backbone, Path(spec.model.vectors), run.tokens.words, field)
+        return backbone
     backbone = load(run.folders["init_from"] / "model")
     if spec.representation not in backbone.facts.representations:
         raise ValueError(
@@ -62,14 +69,6 @@ def _token_prediction(run: Run) -> Learner:
     if share := objectives[-1].embedding_noise:
         perturb(backbone.network, partial(gaussian, share=share))
     return TokenPrediction(backbone, objectives, run.spec.model.initializer_range)
-
-
-def _static(run: Run) -> Backbone:
-    """Static vectors, new ones or those of a file."""
-    backbone, vectors = _network(run), run.spec.model.vectors
-    if vectors:
-        cast(StaticVectors, backbone.network).init_from(Path(vectors), run.tokens.words)
-    return backbone
 
 
 def _distillation(run: Run) -> Learner:
@@ -89,8 +88,8 @@ LEARNERS: dict[str, Callable[[Run], Learner]] = {
     "distillation": _distillation,
     "bilm": lambda run: BiLM(_network(run)),
     "permutation": lambda run: Permutation(_network(run)),
-    "cbow": lambda run: CBOW(_static(run)),
-    "sampled_token": lambda run: SampledTokens(_static(run)),
+    "cbow": lambda run: CBOW(_network(run)),
+    "sampled_token": lambda run: SampledTokens(_network(run)),
     "baseline": lambda run: Baseline(_network(run)),
 }
 

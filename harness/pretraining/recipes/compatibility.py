@@ -44,6 +44,7 @@ def incompatibilities(run: PretrainSettings) -> Iterator[str]:
         )
     yield from _network(run)
     yield from _context(run)
+    yield from _vectors(run)
     for objective in run.objectives:
         yield from _representation(run, objective)
         yield from _room(run, objective, longest)
@@ -109,6 +110,19 @@ def _representation(run: PretrainSettings, objective: Objective) -> Iterator[str
         )
     if isinstance(output, WithGenerator) and objective.span_boundary:
         yield f"span_boundary needs the output masked_token, but it is {output.kind}"
+
+
+def _vectors(run: PretrainSettings) -> Iterator[str]:
+    """Vectors of a file that other weights would replace, or that nothing would read."""
+    last = run.objectives[-1]
+    distillation = last.distillation
+    others = {
+        "init_from replaces": run.init_from is not None,
+        "distillation.init_from_teacher replaces": distillation and distillation.init_from_teacher,
+        f"the output {last.output.kind} ignores": isinstance(last.output, WithGenerator),
+    }
+    for other in (name for name, is_there in others.items() if run.model.vectors and is_there):
+        yield f"{other} the word vectors of model.vectors: leave one out"
 
 
 def _context(run: PretrainSettings) -> Iterator[str]:
