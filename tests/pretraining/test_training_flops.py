@@ -8,7 +8,6 @@ import torch
 from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
-from harness.data.corpora.token_stream import TokenStream
 from harness.data.tokenizers import Tokenizer
 from harness.models import MODELS, Size
 from harness.pretraining.budget import Budget, Phase
@@ -64,9 +63,8 @@ def counted(spec: Pretrain) -> int:
     noise = apply_transform(objective.transform, rows, np.random.default_rng(0), WORDS)
     batch = assemble(rows, noise, objective, None, WORDS, 0)
     batch |= crops(rows, objective, np.random.default_rng(0), WORDS)
-    tokens = rows.tokens.ravel()
-    stream = TokenStream(tokens, np.array([0, tokens.size]), np.array([0, 1]))
-    batch |= NegativeSampling(stream, WORDS).sample(batch, objective, np.random.default_rng(0))
+    sampling = NegativeSampling(rows.tokens.ravel(), WORDS)
+    batch |= sampling.sample(batch, objective, np.random.default_rng(0))
     learner = make_learner(spec, WORDS, 0, {})
     for module in learner.modules():
         config: Any = getattr(module, "config", None)

@@ -81,7 +81,7 @@ class BatchMaker:
         self.batch_size, self.seed = batch_size, seed
         self.decoder_start = vocabulary.pad if decoder_start is None else decoder_start
         self.layout = Layout(stream, vocabulary)
-        self.sampling = NegativeSampling(stream, vocabulary)
+        self.sampling = NegativeSampling(stream.tokens, vocabulary)
         self.lengths = [phase.sequence_length for phase in phases]
         shares = np.cumsum([phase.fraction for phase in phases])
         self.phase_ends = np.rint(shares * num_steps).astype(int).tolist()

@@ -115,7 +115,7 @@ def _batches(
     objective: Objective,
     decoder_start: int,
 ) -> list[Batch]:
-    layout, sampling = Layout(stream, vocabulary), NegativeSampling(stream, vocabulary)
+    layout, sampling = Layout(stream, vocabulary), NegativeSampling(stream.tokens, vocabulary)
     before = np.cumsum(layout.lengths(sequences))
     sequences = sequences.take(slice(0, 1 + int(np.searchsorted(before, MAX_TOKENS))))
     batches = []

@@ -1,7 +1,6 @@
 """Negative samples: tokens drawn beside each target (Mikolov et al. 2013b, section 2.2)."""
 
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,9 +9,6 @@ from harness.pretraining.objectives.outputs import SampledToken
 from harness.pretraining.objectives.targets import Batch
 from harness.pretraining.objectives.vocabulary import Vocabulary
 
-if TYPE_CHECKING:
-    from harness.data.corpora.token_stream import TokenStream
-
 TOKENS_AT_ONCE = 2**24
 """Tokens of a stream that are counted together: numpy copies them as int64."""
 
@@ -20,8 +16,12 @@ TOKENS_AT_ONCE = 2**24
 class NegativeSampling:
     """The tokens that are sampled beside the targets of a text."""
 
-    def __init__(self, stream: "TokenStream", vocabulary: Vocabulary) -> None:
-        self.stream, self.vocabulary = stream, vocabulary
+    def __init__(self, text: np.ndarray, vocabulary: Vocabulary) -> None:
+        """
+        Args:
+            text: [num_tokens] all tokens, such as those of a stream on disk.
+        """
+        self.text, self.vocabulary = text, vocabulary
 
     def sample(self, batch: Batch, objective: Objective, rng: np.random.Generator) -> Batch:
         """The array `negatives` [M, k] of a batch with targets [M]; nothing for other outputs.
@@ -47,7 +47,7 @@ class NegativeSampling:
     def _counts(self) -> np.ndarray:
         """[V] occurrences of each token in the text, as floats."""
         counts, size = np.zeros(self.vocabulary.size), self.vocabulary.size
-        for first in range(0, self.stream.num_tokens, TOKENS_AT_ONCE):
-            some = self.stream.tokens[first : first + TOKENS_AT_ONCE]
+        for first in range(0, len(self.text), TOKENS_AT_ONCE):
+            some = self.text[first : first + TOKENS_AT_ONCE]
             counts += np.bincount(some, minlength=size)
         return counts

@@ -113,11 +113,11 @@ def _representation(run: PretrainSettings, objective: Objective) -> Iterator[str
 
 
 def _vectors(run: PretrainSettings) -> Iterator[str]:
-    """Vectors of a file that other weights would replace, or that nothing would read."""
+    """Vectors of a file that other weights would replace, or that nothing would read. A run
+    `init_from` has the same model, and so the same file."""
     last = run.objectives[-1]
     distillation = last.distillation
     others = {
-        "init_from replaces": run.init_from is not None,
         "distillation.init_from_teacher replaces": distillation and distillation.init_from_teacher,
         f"the output {last.output.kind} ignores": isinstance(last.output, WithGenerator),
     }

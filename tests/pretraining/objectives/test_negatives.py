@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.data.corpora.token_stream import TokenStream
 from harness.pretraining.objectives import OBJECTIVES, negatives
 from harness.pretraining.objectives.batches import BatchMaker
 from harness.pretraining.objectives.held_out import evaluation_objective, held_out_batches
@@ -41,10 +40,6 @@ def test_pairs_are_those_of_a_loop() -> None:
     )
 
 
-def counted(tokens: list[int]) -> TokenStream:
-    return TokenStream(np.array(tokens, np.uint16), np.array([0, len(tokens)]), np.array([0, 1]))
-
-
 @pytest.mark.parametrize("power", [0.75, 1.0, 0.0])
 @pytest.mark.parametrize("at_once", [2, 1000])
 def test_noise_is_the_unigram_distribution_to_a_power(
@@ -52,7 +47,7 @@ def test_noise_is_the_unigram_distribution_to_a_power(
 ) -> None:
     monkeypatch.setattr(negatives, "TOKENS_AT_ONCE", at_once)
     tokens = [7] * 16 + [9] * 81 + [10] + [3] * 5  # 3 is special
-    noise = NegativeSampling(counted(tokens), VOCABULARY).noise(power)
+    noise = NegativeSampling(np.array(tokens), VOCABULARY).noise(power)
     weights = {token: n**power for token, n in Counter(tokens).items() if token != 3}
     expected = {token: one / sum(weights.values()) for token, one in weights.items()}
     assert {int(i): noise[i] for i in np.flatnonzero(noise)} == pytest.approx(expected)
@@ -61,7 +56,7 @@ def test_noise_is_the_unigram_distribution_to_a_power(
 
 
 def test_samples_follow_the_noise() -> None:
-    sampling = NegativeSampling(counted([7] * 16 + [9] * 81 + [10]), VOCABULARY)
+    sampling = NegativeSampling(np.array([7] * 16 + [9] * 81 + [10]), VOCABULARY)
     objective = SKIPGRAM.model_copy(update={"output": SampledToken(negatives=3)})
     batch = {"targets": np.full(5000, 7)}
     (drawn,) = sampling.sample(batch, objective, np.random.default_rng(0)).values()
