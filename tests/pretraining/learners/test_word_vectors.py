@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch import nn
 
 from harness.experiment.recipe_defaults import resolve_pretrain
 from harness.models import FAMILY_FIELDS
@@ -38,6 +39,7 @@ def embeddings(spec: Pretrain) -> torch.Tensor:
     vocabulary = make_vocabulary()
     object.__setattr__(vocabulary, "words", WORDS)
     table = make_learner(spec, vocabulary, 0, {}).backbone.network.get_input_embeddings()
+    assert isinstance(table, nn.Embedding)
     return table.weight.detach()
 
 
