@@ -17,6 +17,7 @@ NATIVE = {
     "encoder_decoder": "last",  # Lewis et al. 2020, section 3.1
     "bilm": "ends",
     "cbow": "mean",
+    "skipgram": "mean",
 }
 """Representation to its `native` pooling, except that of a `bilstm`, whose first state has read the
 text from the right only."""

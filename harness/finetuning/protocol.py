@@ -8,7 +8,7 @@ from harness.core.config import ConfigModel, Count
 from harness.finetuning.auxiliary import Auxiliary
 from harness.tasks.perturbation import Perturbation
 
-UNSEEING = ("causal", "encoder_decoder", "cbow")
+UNSEEING = ("causal", "encoder_decoder", "cbow", "skipgram")
 """Representations in which the first token attends only to itself."""
 
 

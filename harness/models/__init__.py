@@ -73,7 +73,8 @@ FAMILIES: dict[str, Family] = {
     "lstm": Family("recurrent", ("causal",)),  # Dai and Le 2015
     "bilstm": Family("recurrent", ("bidirectional",)),  # Graves, Mohamed and Hinton 2013
     "elmo": Family("recurrent", ("bilm",)),  # Peters et al. 2018
-    "static": Family("static", ("cbow",)),  # Mikolov et al. 2013; Pennington et al. 2014
+    # Mikolov et al. 2013a, 2013b; Pennington et al. 2014
+    "static": Family("static", ("cbow", "skipgram")),
     "bag_of_words": Family("baseline", _MASKED),  # counts of words, logistic regression
     "majority": Family("baseline", _MASKED),  # the most frequent answer
     "lead": Family("baseline", _MASKED),  # the first three sentences
@@ -119,7 +120,7 @@ FAMILY_FIELDS: Mapping[str, tuple[str, ...]] = {
     "sliding_window": ("mistral",),
     "mask_decoder": ("deberta", "deberta_v3"),
     "context_size": ("static",),
-    "vectors": ("static",),
+    "vectors": ("static", "bert", "roberta", "gpt2", "lstm", "bilstm", "elmo"),
     **dict.fromkeys(("positions", "norm", "residual", "activation"), tuple(OWN_BLOCKS)),
     "checkpoint": ("checkpoint",),
     "revision": ("checkpoint",),
@@ -179,7 +180,8 @@ class Architecture(ConfigModel):
     context_size: int = Field(default=5, ge=1)
     """Context tokens on each side, from which CBOW predicts a token."""
     vectors: str | None = None
-    """File of initial word vectors in GloVe's text format."""
+    """File of initial token embeddings: word vectors in GloVe's text format, of the width of the
+    embeddings. They are trained with the network."""
     checkpoint: str | None = None
     """A published checkpoint in Hugging Face format: a folder, or an id of the Hub. Its files
     determine network, tokenizer and objective; other fields of the run do not apply."""

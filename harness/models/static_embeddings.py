@@ -3,12 +3,11 @@
 Shapes: B sequences, T tokens, H hidden size, V vocabulary.
 """
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 
@@ -37,8 +36,8 @@ class StaticConfig(PreTrainedConfig):
 class StaticVectors(PreTrainedModel):
     """Token vectors V x H and an output matrix V x H without bias.
 
-    CBOW (Mikolov et al. 2013, section 3.1) with a full softmax; the hierarchical softmax there, and
-    negative sampling later, are approximations for a large V.
+    CBOW (Mikolov et al. 2013a, section 3.1) with a full softmax, which the hierarchical softmax
+    there approximates; and skip-gram or CBOW with negative sampling (Mikolov et al. 2013b).
     """
 
     config_class = StaticConfig
@@ -84,61 +83,10 @@ class StaticVectors(PreTrainedModel):
         weights = near / near.sum(-1, keepdim=True).clamp(min=1)  # [B, T, T]
         return weights.to(vectors.dtype) @ vectors
 
-    @torch.no_grad()
-    def init_from(self, path: Path, words: Sequence[str]) -> int:
-        """Loads the vectors of `words` [V] from a file; tokens without one get zeros.
-
-        Returns:
-            Number of tokens with a vector.
-
-        Raises:
-            ValueError: no such file, a malformed line, or another width.
-        """
-        found = read_vectors(path, set(words), self.config.hidden_size)
-        self.embeddings.weight.zero_()
-        for number, word in enumerate(words):
-            if word in found:
-                self.embeddings.weight[number] = torch.tensor(found[word])
-        return sum(word in found for word in words)
-
-
-def read_vectors(path: Path, words: set[str], width: int) -> dict[str, list[float]]:
-    """The vectors of `words` in a file in GloVe's text format (Pennington et al. 2014).
-
-    A line has a word and `width` numbers, separated by spaces; some words of the published files
-    contain spaces.
-
-    Raises:
-        ValueError: no such file, a malformed line, or vectors of another width.
-    """
-    if not path.is_file():
-        raise ValueError(f"model.vectors must be a file of word vectors, but {path} does not exist")
-    found: dict[str, list[float]] = {}
-    with path.open(encoding="utf-8", newline="\n") as file:
-        for number, line in enumerate(file, 1):
-            if number == 1 and (given := line.count(" ")) != width:
-                raise ValueError(
-                    f"{path}:1: the vectors have {given} numbers, but size.hidden_size is {width}; "
-                    f"set size.hidden_size to {given}, or give a file of width {width}"
-                )
-            word, *values = line.rstrip("\r\n").rsplit(" ", width)
-            numbers = _floats(values) if word in words else []
-            if len(values) != width or numbers is None or _floats(word.split(" ")[1:][-1:]):
-                raise ValueError(
-                    f"{path}:{number}: a line must be a word and {width} numbers, but is "
-                    f"{line[:60].strip()!r}"
-                )
-            if numbers:
-                found[word] = numbers
-    return found
-
-
-def _floats(values: list[str]) -> list[float] | None:
-    """The values as floats; None if one is not a number."""
-    try:
-        return [float(value) for value in values]
-    except ValueError:
-        return None
+    def scores(self, vectors: Tensor, tokens: Tensor) -> Tensor:
+        """[M, N] products of vectors [M, H] with the output vectors of tokens [M, N]."""
+        output = F.embedding(tokens, self.output.weight)  # its gradient is faster than indexing's
+        return torch.einsum("mh,mnh->mn", vectors, output)
 
 
 def _config(architecture: Architecture, size: Size, tokens: Tokens) -> StaticConfig:

@@ -15,6 +15,7 @@ from harness.pretraining.learners.factory import make_learner
 from harness.pretraining.learners.learner import decoder_start
 from harness.pretraining.module import MODULES, PretrainingModule
 from harness.pretraining.objectives.loader import Step, to_step
+from harness.pretraining.objectives.negatives import NegativeSampling
 from harness.pretraining.objectives.sample_rows import padded_rows
 from harness.pretraining.objectives.targets import assemble
 from harness.pretraining.objectives.transforms import apply_transform
@@ -53,6 +54,7 @@ def check_module(spec: Pretrain) -> None:
         result = apply_transform(objective.transform, rows, rng, vocabulary)
         labels = None if objective.sentence_pair == "none" else np.zeros(len(rows.tokens), int)
         batch = assemble(rows, result, objective, labels, vocabulary, start)
+        batch |= NegativeSampling(rows.tokens.ravel(), vocabulary).sample(batch, objective, rng)
         _check_loss(str(spec.module), module, to_step(batch, ROWS * LENGTH, index))
 
 

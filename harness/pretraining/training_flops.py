@@ -12,7 +12,12 @@ from harness.models.counts.shapes import embedding_width
 from harness.models.flops import Lengths, forward_flops, replaced_head
 from harness.pretraining.generator import generator_architecture, generator_size
 from harness.pretraining.objectives.objective import Distillation, Objective
-from harness.pretraining.objectives.outputs import Contrast, CorrectedToken, ReplacedToken
+from harness.pretraining.objectives.outputs import (
+    Contrast,
+    CorrectedToken,
+    ReplacedToken,
+    SampledToken,
+)
 from harness.pretraining.objectives.sample_rows import SPECIALS
 from harness.pretraining.settings import PretrainSettings
 
@@ -31,7 +36,7 @@ def objective_flops(objective: Objective, run: PretrainSettings, lengths: Length
     """
     forward = partial(
         forward_flops,
-        vocab_size=run.tokenizer.vocab_size,
+        vocab_size=_alternatives(objective, run),
         representation=objective.representation,
         batch_size=run.batch_size,
     )
@@ -43,6 +48,12 @@ def objective_flops(objective: Objective, run: PretrainSettings, lengths: Length
     if run.teacher and objective.distillation:
         return further + _distilled(objective.distillation, run, run.teacher, lengths, forward)
     return further + TRAINING * forward(run.model, run.size, lengths=lengths)
+
+
+def _alternatives(objective: Objective, run: PretrainSettings) -> int:
+    """Output vectors that each prediction is compared with."""
+    output = objective.output
+    return 1 + output.negatives if isinstance(output, SampledToken) else run.tokenizer.vocab_size
 
 
 def _replaced(

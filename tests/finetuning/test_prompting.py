@@ -301,6 +301,8 @@ def run_of(recipe: str) -> Pretrain:
         ("electra", "full", {}, {"answer": "text"}, "a bidirectional model"),
         ("elmo", "full", {}, {"answer": "text"}, "a bilm model"),
         ("cbow", "full", {}, {"answer": "text"}, "a cbow model"),
+        ("skipgram", "full", {}, {"answer": "text"}, "a skipgram model"),
+        ("skipgram", "prompt", {}, {}, "tell tokens from sampled ones"),
         ("bert", "full", {"kind": "generation"}, {}, "a bidirectional model"),
         ("bert", "full", {"kind": "similarity"}, {"answer": "text"}, ""),
         ("gpt2", "full", {"kind": "generation"}, {"num_beams": 4}, ""),

@@ -77,7 +77,10 @@ def test_padding_changes_nothing(family: str, representation: str) -> None:
     torch.testing.assert_close(wide[:, :10], states(backbone, ids), atol=2e-6, rtol=1e-5)
 
 
-SEES = {"bidirectional": "all", "prefix": "all", "permuted": "all", "cbow": "itself"}
+SEES = {
+    **dict.fromkeys(("bidirectional", "prefix", "permuted"), "all"),
+    **dict.fromkeys(("cbow", "skipgram"), "itself"),
+}
 """Which states a token reaches when the whole input is read; left to right if nothing is said."""
 
 

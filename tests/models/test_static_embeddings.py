@@ -6,9 +6,11 @@ import pytest
 import torch
 
 from harness.models import Architecture, Size
+from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
 from harness.models.build import build, load
 from harness.models.static_embeddings import StaticVectors
+from harness.models.word_vectors import init_embeddings
 from tests.models.counts.head_parameters import count_trained_parameters
 
 TOKENS = Tokens(vocab_size=30, pad=0, start=1, end=2)
@@ -16,9 +18,13 @@ STATIC = Architecture(family="static", context_size=2)
 WORDS = ("", "", "", "the", "cat", "", ",", "of course")
 
 
-def make(hidden_size: int = 8) -> StaticVectors:
-    size = Size(num_layers=1, hidden_size=hidden_size, num_heads=1, intermediate_size=8)
-    network = build(STATIC, size, TOKENS, "cbow", seed=0).network
+def backbone_of() -> Backbone:
+    size = Size(num_layers=1, hidden_size=8, num_heads=1, intermediate_size=8)
+    return build(STATIC, size, TOKENS, "cbow", seed=0)
+
+
+def make() -> StaticVectors:
+    network = backbone_of().network
     assert isinstance(network, StaticVectors)
     return network
 
@@ -62,7 +68,7 @@ def numbers(first: float) -> str:
 
 
 def test_vectors_of_a_file(tmp_path: Path) -> None:
-    network = make()
+    backbone = backbone_of()
     path = glove(
         tmp_path,
         f"the {numbers(1)}",
@@ -70,8 +76,8 @@ def test_vectors_of_a_file(tmp_path: Path) -> None:
         f", {numbers(3)}",
         f"x {numbers(4)}",
     )
-    assert network.init_from(path, WORDS) == 3
-    weights = network.embeddings.weight
+    assert init_embeddings(backbone, path, WORDS) == 3
+    weights = backbone.network.get_input_embeddings().weight
     assert weights[3].tolist() == [1.0 + i for i in range(8)]
     assert weights[7].tolist() == [2.0 + i for i in range(8)]
     assert weights[6].tolist() == [3.0 + i for i in range(8)]
@@ -91,9 +97,9 @@ def test_a_malformed_file_is_named_with_its_line(
     lines: tuple[str, ...], message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        make().init_from(glove(tmp_path, *lines), WORDS)
+        init_embeddings(backbone_of(), glove(tmp_path, *lines), WORDS)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"model\.vectors must be .*nothing does not exist"):
-        make().init_from(tmp_path / "nothing", WORDS)
+        init_embeddings(backbone_of(), tmp_path / "nothing", WORDS)

@@ -14,10 +14,12 @@ from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.learners.factory import make_learner
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.crops import crops
+from harness.pretraining.objectives.negatives import NegativeSampling
 from harness.pretraining.objectives.objective import Objective
-from harness.pretraining.objectives.outputs import Contrast, CorrectedToken
+from harness.pretraining.objectives.outputs import Contrast, CorrectedToken, SampledToken
 from harness.pretraining.objectives.targets import assemble
 from harness.pretraining.objectives.transforms import apply_transform
+from harness.pretraining.objectives.transforms.order import ContextWindow
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.steps import training_flops_per_step
 from tests.pretraining.objectives.transforms.texts import VOCAB, WORDS, equal_rows
@@ -61,6 +63,8 @@ def counted(spec: Pretrain) -> int:
     noise = apply_transform(objective.transform, rows, np.random.default_rng(0), WORDS)
     batch = assemble(rows, noise, objective, None, WORDS, 0)
     batch |= crops(rows, objective, np.random.default_rng(0), WORDS)
+    sampling = NegativeSampling(rows.tokens.ravel(), WORDS)
+    batch |= sampling.sample(batch, objective, np.random.default_rng(0))
     learner = make_learner(spec, WORDS, 0, {})
     for module in learner.modules():
         config: Any = getattr(module, "config", None)
@@ -90,6 +94,17 @@ def test_a_contrast_costs_its_crop_and_its_cosines(dropout: float) -> None:
     model = spec.model.model_copy(update={"dropout": dropout, "attention_dropout": dropout})
     spec = spec.model_copy(update={"objective": objective, "model": model})
     assert counted(spec) == pytest.approx(training_flops_per_step(spec), rel=1e-9)
+
+
+@pytest.mark.parametrize("samples", [1, 5])
+def test_a_sampled_token_costs_its_output_vectors(samples: int) -> None:
+    """Of 31 tokens, 60 pairs of neighbours; lookups are free."""
+    output = SampledToken(negatives=samples)
+    spec = make_spec("skipgram", "static")
+    changes = {"transform": ContextWindow(size=1), "output": output}
+    spec = spec.model_copy(update={"objective": spec.objectives[0].model_copy(update=changes)})
+    assert counted(spec) == training_flops_per_step(spec)
+    assert counted(spec) == ROWS * 3 * 2 * 60 * 48 * (1 + samples)
 
 
 @pytest.mark.parametrize("objective", ["mlm", "plm"])

@@ -29,6 +29,7 @@ BY_REPRESENTATION = {
     "bilm": "bilm",
     "permuted": "plm",
     "cbow": "cbow",
+    "skipgram": "skipgram",
     "encoder_decoder": "denoising_infill",
 }
 """Default objective of a network that the harness trained without recording its objective."""

@@ -4,23 +4,24 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import cast
 
 import torch
 
 from harness.data.corpora.packing import PAIR_FORMATS
+from harness.models import FAMILY_FIELDS
 from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
 from harness.models.build import build, load
 from harness.models.embedding_noise import gaussian, perturb
-from harness.models.static_embeddings import StaticVectors
+from harness.models.word_vectors import init_embeddings
 from harness.pretraining.learners.corrective import make_corrective
 from harness.pretraining.learners.distillation import Distilled
 from harness.pretraining.learners.learner import Learner
 from harness.pretraining.learners.permutation import Permutation
 from harness.pretraining.learners.replaced_token import make_replaced_token
+from harness.pretraining.learners.static_vectors import CBOW, SampledTokens
 from harness.pretraining.learners.student_initialization import init_from_teacher
-from harness.pretraining.learners.token_prediction import CBOW, Baseline, BiLM, TokenPrediction
+from harness.pretraining.learners.token_prediction import Baseline, BiLM, TokenPrediction
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.recipes.pretrain import Pretrain
 
@@ -37,14 +38,21 @@ class Run:
 
 
 def _network(run: Run) -> Backbone:
-    """A new network, or the network of an imported checkpoint.
+    """A new network, with the word vectors of a file if one is given, or the network of an imported
+    checkpoint.
 
     Raises:
-        ValueError: the checkpoint does not support the representation of the run.
+        ValueError: the file of vectors does not fit the network, or the checkpoint does not support
+            the representation of the run.
     """
     spec = run.spec
     if spec.model.facts.kind != "checkpoint":
-        return build(spec.model, spec.size, run.tokens, spec.representation, run.seed)
+        backbone = build(spec.model, spec.size, run.tokens, spec.representation, run.seed)
+        if spec.model.vectors:
+            factorised = spec.model.family in FAMILY_FIELDS["embedding_size"]
+            field = "model.embedding_size" if factorised else "size.hidden_size"
+            init_embeddings(backbone, Path(spec.model.vectors), run.tokens.words, field)
+        return backbone
     backbone = load(run.folders["init_from"] / "model")
     if spec.representation not in backbone.facts.representations:
         raise ValueError(
@@ -61,13 +69,6 @@ def _token_prediction(run: Run) -> Learner:
     if share := objectives[-1].embedding_noise:
         perturb(backbone.network, partial(gaussian, share=share))
     return TokenPrediction(backbone, objectives, run.spec.model.initializer_range)
-
-
-def _cbow(run: Run) -> Learner:
-    backbone, vectors = _network(run), run.spec.model.vectors
-    if vectors:
-        cast(StaticVectors, backbone.network).init_from(Path(vectors), run.tokens.words)
-    return CBOW(backbone)
 
 
 def _distillation(run: Run) -> Learner:
@@ -87,7 +88,8 @@ LEARNERS: dict[str, Callable[[Run], Learner]] = {
     "distillation": _distillation,
     "bilm": lambda run: BiLM(_network(run)),
     "permutation": lambda run: Permutation(_network(run)),
-    "cbow": _cbow,
+    "cbow": lambda run: CBOW(_network(run)),
+    "sampled_token": lambda run: SampledTokens(_network(run)),
     "baseline": lambda run: Baseline(_network(run)),
 }
 
@@ -100,7 +102,7 @@ def learner_name(spec: Pretrain) -> str:
         return "baseline"
     if objective.distillation:
         return "distillation"
-    if objective.output.kind in ("replaced_token", "corrected_token"):
+    if objective.output.kind in ("replaced_token", "corrected_token", "sampled_token"):
         return objective.output.kind
     return special.get(objective.representation, "token_prediction")
 

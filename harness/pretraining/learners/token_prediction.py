@@ -1,13 +1,11 @@
 """Token prediction with one network: masked, causal, prefix and bidirectional LM, sequence to
-sequence, CBOW; and baselines, which predict nothing."""
+sequence; and baselines, which predict nothing."""
 
 from collections.abc import Sequence
-from typing import cast
 
 from torch import Tensor, nn
 
 from harness.models.backbone import Backbone
-from harness.models.static_embeddings import StaticVectors
 from harness.pretraining.learners.heads import PairHead, SpanBoundary
 from harness.pretraining.learners.learner import (
     Learner,
@@ -100,17 +98,6 @@ class BiLM(Learner):
             "token": (self.backbone.token_logits(ahead), batch["targets"]),
             "backward": (self.backbone.token_logits(back), batch["backward_targets"]),
         }
-
-
-class CBOW(Learner):
-    """Predicts a token from the mean of the vectors around it (Mikolov et al. 2013, 3.1)."""
-
-    def predictions(self, batch: TensorBatch, component: int = 0) -> Predictions:
-        """Of all tokens of the text."""
-        network = cast(StaticVectors, self.backbone.network)
-        context = network.context(batch["input_ids"], batch.get("attention_mask"))
-        logits = self.backbone.token_logits(gather(context, batch["positions"]))
-        return {"token": (logits, batch["targets"])}
 
 
 class Baseline(Learner):

@@ -69,6 +69,12 @@ OBJECTIVES: dict[str, Objective | Mixture] = {
     "cbow": Objective(  # Mikolov et al. 2013, section 3.1
         transform=order.Identity(), representation="cbow", output=outputs.MaskedToken()
     ),
+    "cbow_negative_sampling": Objective(  # Mikolov et al. 2013b, section 2.2
+        transform=order.Identity(), representation="cbow", output=outputs.SampledToken()
+    ),
+    "skipgram": Objective(  # Mikolov et al. 2013b, section 2.2
+        transform=order.ContextWindow(), representation="skipgram", output=outputs.SampledToken()
+    ),
     "plm": Objective(  # Yang et al. 2019, section 2.2
         transform=order.PermutationOrder(), representation="permuted", output=outputs.NextToken()
     ),

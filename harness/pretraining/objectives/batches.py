@@ -14,6 +14,7 @@ from harness.data.corpora.shards import shards
 from harness.pretraining.budget import Phase
 from harness.pretraining.objectives.crops import crops
 from harness.pretraining.objectives.layout import Layout, Rows
+from harness.pretraining.objectives.negatives import NegativeSampling
 from harness.pretraining.objectives.objective import AnyObjective, Objective, parts_of
 from harness.pretraining.objectives.targets import Batch, assemble
 from harness.pretraining.objectives.transforms import apply_transform
@@ -23,7 +24,7 @@ from harness.pretraining.objectives.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from harness.data.corpora.token_stream import TokenStream
 
-PACKING, ORDER, STATIC_NOISE, DYNAMIC_NOISE, COMPONENT, CROP = range(6)
+PACKING, ORDER, STATIC_NOISE, DYNAMIC_NOISE, COMPONENT, CROP, NEGATIVES = range(7)
 """Purpose of a random number: the second element of its seed."""
 CACHED_DRAWINGS = 2
 Key = tuple[int, ...]
@@ -80,6 +81,7 @@ class BatchMaker:
         self.batch_size, self.seed = batch_size, seed
         self.decoder_start = vocabulary.pad if decoder_start is None else decoder_start
         self.layout = Layout(stream, vocabulary)
+        self.sampling = NegativeSampling(stream.tokens, vocabulary)
         self.lengths = [phase.sequence_length for phase in phases]
         shares = np.cumsum([phase.fraction for phase in phases])
         self.phase_ends = np.rint(shares * num_steps).astype(int).tolist()
@@ -117,6 +119,7 @@ class BatchMaker:
             source, noise, component.objective, labels, self.vocabulary, self.decoder_start
         )
         batch |= crops(source, component.objective, self._rng(CROP, step), self.vocabulary)
+        batch |= self.sampling.sample(batch, component.objective, self._rng(NEGATIVES, step))
         return MadeBatch(source, noise, component.objective, batch)
 
     def component(self, step: int) -> int:

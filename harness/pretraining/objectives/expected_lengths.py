@@ -22,7 +22,11 @@ from harness.pretraining.objectives.transforms.masking import (
     SpanMasking,
     TokenMasking,
 )
-from harness.pretraining.objectives.transforms.order import PermutationOrder, Prefix
+from harness.pretraining.objectives.transforms.order import (
+    ContextWindow,
+    PermutationOrder,
+    Prefix,
+)
 from harness.pretraining.objectives.transforms.spans import SpanCorruption
 from harness.pretraining.objectives.transforms.transform import Transform
 
@@ -52,12 +56,24 @@ def expected_lengths(objective: Objective, num_tokens: int, *, mode_token: bool 
     if objective.predicts_text:
         target = expected.dropped if objective.output.kind == "dropped_spans" else text
         return Lengths(source, target + 1, target + 1)  # with the end token
+    if isinstance(objective.transform, ContextWindow):
+        return Lengths(source, predicted=context_pairs(objective.transform.size, text))
     if objective.representation == "cbow":
         return Lengths(source, predicted=text)
     if objective.output.kind == "next_token" and objective.representation != "permuted":
         directions = 2 if objective.representation == "bilm" else 1
         return Lengths(source, predicted=directions * (length - 1))
     return Lengths(source, predicted=expected.chosen)
+
+
+def context_pairs(size: int, text: int) -> float:
+    """Expected tokens that `text` tokens predict, each within a window uniform over 1 to `size`.
+
+    Of n tokens, n - d have a neighbour at distance d on one side, and windows reach it with
+    probability (size - d + 1) / size.
+    """
+    near = range(1, min(size, text - 1) + 1)
+    return sum(2 * (text - distance) * (size - distance + 1) / size for distance in near)
 
 
 def expected_parts(

@@ -7,12 +7,17 @@ import numpy as np
 from harness.data.corpora.packing import Packing, Sequences, pack
 from harness.pretraining.objectives.crops import crops
 from harness.pretraining.objectives.layout import Layout
+from harness.pretraining.objectives.negatives import NegativeSampling
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.targets import Batch, assemble
 from harness.pretraining.objectives.transforms import apply_transform
 from harness.pretraining.objectives.transforms.denoising import Denoising
 from harness.pretraining.objectives.transforms.masking import Masking, TokenMasking
-from harness.pretraining.objectives.transforms.order import PermutationOrder, Prefix
+from harness.pretraining.objectives.transforms.order import (
+    ContextWindow,
+    PermutationOrder,
+    Prefix,
+)
 from harness.pretraining.objectives.transforms.spans import SpanCorruption
 from harness.pretraining.objectives.transforms.transform import Transform
 from harness.pretraining.objectives.vocabulary import Vocabulary
@@ -58,6 +63,8 @@ def _fixed(objective: Objective) -> Transform:
         return Prefix(min_target_fraction=0.5, max_target_fraction=0.5)
     if isinstance(transform, PermutationOrder):
         return PermutationOrder()
+    if isinstance(transform, ContextWindow):
+        return ContextWindow()
     return MASKING if isinstance(transform, Masking) else transform
 
 
@@ -108,7 +115,7 @@ def _batches(
     objective: Objective,
     decoder_start: int,
 ) -> list[Batch]:
-    layout = Layout(stream, vocabulary)
+    layout, sampling = Layout(stream, vocabulary), NegativeSampling(stream.tokens, vocabulary)
     before = np.cumsum(layout.lengths(sequences))
     sequences = sequences.take(slice(0, 1 + int(np.searchsorted(before, MAX_TOKENS))))
     batches = []
@@ -120,6 +127,7 @@ def _batches(
         labels = None if objective.sentence_pair == "none" else some.label
         batch = assemble(rows, noise, objective, labels, vocabulary, decoder_start)
         batch |= crops(rows, objective, rng, vocabulary)
+        batch |= sampling.sample(batch, objective, rng)
         if stream.bytes is not None and predicts_every_token(objective):
             batch["num_bytes"] = num_bytes(stream, some)
         batches.append(batch)

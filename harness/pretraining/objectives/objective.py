@@ -17,13 +17,15 @@ from harness.pretraining.objectives.transforms import AnyTransform
 from harness.pretraining.objectives.transforms.masking import MASKING, TokenMasking
 
 Representation = Literal[
-    "bidirectional", "causal", "prefix", "bilm", "permuted", "encoder_decoder", "cbow"
+    "bidirectional", "causal", "prefix", "bilm", "permuted", "encoder_decoder", "cbow", "skipgram"
 ]
 
 TO_TEXT: tuple[Representation, ...] = ("encoder_decoder", "prefix", "causal")
 COMBINATIONS: list[tuple[OutputKind, tuple[Representation, ...], tuple[str, ...]]] = [
     ("masked_token", ("bidirectional", "causal"), MASKING),
     ("masked_token", ("cbow",), ("none",)),
+    ("sampled_token", ("cbow",), ("none",)),
+    ("sampled_token", ("skipgram",), ("context_window",)),
     ("replaced_token", ("bidirectional",), MASKING),
     ("corrected_token", ("bidirectional",), MASKING),
     ("next_token", ("causal",), ("none", *MASKING)),
@@ -102,7 +104,8 @@ class Objective(ConfigModel):
     transform: AnyTransform = TokenMasking()
     representation: Representation = "bidirectional"
     """Which positions see which. `prefix`: bidirectional source, causal target; `bilm`: one LM per
-    direction (ELMo); `permuted`: a random order (XLNet); `cbow`: the mean of the context (CBOW)."""
+    direction (ELMo); `permuted`: a random order (XLNet); `cbow`: the mean of the context (CBOW);
+    `skipgram`: each token alone, which predicts its context."""
     output: Output = MaskedToken()
     masking: Literal["static", "dynamic"] = "dynamic"
     """`static`: noise is drawn once per duplicate of the data (BERT); `dynamic`: at each step."""
@@ -231,6 +234,7 @@ class Mixture(ConfigModel):
                 "bilm",
                 "permuted",
                 "cbow",
+                "skipgram",
             ):
                 raise ValueError(
                     "a mixture is of objectives for one network: outputs masked_token, next_token, "

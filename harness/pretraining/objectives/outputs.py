@@ -13,6 +13,19 @@ class MaskedToken(ConfigModel):
     kind: Literal["masked_token"] = "masked_token"
 
 
+class SampledToken(ConfigModel):
+    """Whether a token is that of the text or a sampled one: negative sampling (Mikolov et al.
+    2013b, arXiv 1310.4546, equation 4)."""
+
+    kind: Literal["sampled_token"] = "sampled_token"
+    negatives: int = Field(default=5, ge=1, le=1000)
+    """Sampled tokens per predicted one, k (Mikolov et al. 2013b, section 2.2: 5 to 20 for little
+    text, 2 to 5 for much)."""
+    power: float = Field(default=0.75, ge=0)
+    """Power of the frequency of a token that it is sampled in proportion to (Mikolov et al. 2013b,
+    section 2.2: 3/4); 0 samples uniformly."""
+
+
 class NextToken(ConfigModel):
     """Every token from those before it (in text order, both orders, or a random one)."""
 
@@ -81,11 +94,23 @@ class CorrectedToken(WithGenerator):
 
 
 OutputKind = Literal[
-    "masked_token", "next_token", "dropped_spans", "whole_text", "replaced_token", "corrected_token"
+    "masked_token",
+    "sampled_token",
+    "next_token",
+    "dropped_spans",
+    "whole_text",
+    "replaced_token",
+    "corrected_token",
 ]
 Output = Annotated[
     Annotated[
-        MaskedToken | NextToken | DroppedSpans | WholeText | ReplacedToken | CorrectedToken,
+        MaskedToken
+        | SampledToken
+        | NextToken
+        | DroppedSpans
+        | WholeText
+        | ReplacedToken
+        | CorrectedToken,
         Field(discriminator="kind"),
     ],
     BeforeValidator(kind_from_name),

@@ -19,6 +19,7 @@ and, depending on the objective,
                               columns to predict; `positions` then index [B * P]
     span_left, span_right, span_offset    [M]   the tokens around the span of each prediction, in
                               the flattened [B * T], and its index in the span
+    negatives         [M, k]  sampled tokens beside each target
     pair_label        [B]
     crop_input_ids    [B, S]  a crop of the original text, with crop_token_type_ids, and
                               crop_attention_mask if there is padding
@@ -76,6 +77,8 @@ def _in_place(rows: Rows, result: TransformResult, objective: Objective) -> Batc
     """Targets at, before or after the position that predicts them."""
     if objective.representation == "permuted":
         return _permuted(rows, result)
+    if objective.representation == "skipgram":
+        return _context(rows, result)
     if objective.representation == "cbow":
         return _at(rows.tokens, rows.maskable, 0)
     if objective.output.kind != "next_token":
@@ -110,6 +113,25 @@ def _permuted(rows: Rows, result: TransformResult) -> Batch:
         "predicted": columns,
         "positions": np.flatnonzero(filled(counts, width)),
         "targets": rows.tokens[chosen],
+    }
+
+
+def _context(rows: Rows, result: TransformResult) -> Batch:
+    """The tokens in the window of each token, from left to right. Distances count special tokens,
+    which are not predicted, as in CBOW's `context`."""
+    window, text = result.window, rows.maskable
+    assert window is not None
+    width = text.shape[1]
+    size = int(window.max())
+    offsets = np.array([*range(-size, 0), *range(1, size + 1)])
+    other = np.arange(width)[:, None] + offsets  # [T, 2 x size]
+    inside = (other >= 0) & (other < width)
+    other = np.where(inside, other, 0)
+    predicted = inside & text[:, other] & (window[:, :, None] >= np.abs(offsets))
+    row, column, place = np.nonzero(predicted)
+    return {
+        "positions": row * width + column,
+        "targets": rows.tokens[row, other[column, place]],
     }
 
 
@@ -200,6 +222,8 @@ def count_targets(batch: Batch) -> dict[str, int]:
     real = count_real(batch)
     counts = dict.fromkeys(("token", "soft_target", "corrected"), len(batch["targets"]))
     counts |= dict.fromkeys(("replaced", "cosine", "hidden", "attention", "relation"), real)
+    if "negatives" in batch:
+        counts["sampled"] = len(batch["targets"]) + batch["negatives"].size
     if "backward_targets" in batch:
         counts["backward"] = len(batch["backward_targets"])
     if "pair_label" in batch:
@@ -234,7 +258,7 @@ def split(batch: Batch, max_tokens: int) -> list[Batch]:
 
 
 FLAT = {
-    "positions": ("targets", "span_left", "span_right", "span_offset"),
+    "positions": ("targets", "negatives", "span_left", "span_right", "span_offset"),
     "backward_positions": ("backward_targets",),
 }
 """Arrays of ascending positions, and the arrays aligned with each."""

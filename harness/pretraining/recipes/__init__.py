@@ -37,6 +37,7 @@ from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.recipes.qwen import qwen
 from harness.pretraining.recipes.roberta import roberta
 from harness.pretraining.recipes.sa_lstm import sa_lstm
+from harness.pretraining.recipes.skipgram import skipgram
 from harness.pretraining.recipes.spanbert import spanbert
 from harness.pretraining.recipes.t5 import t5
 from harness.pretraining.recipes.t5_v1_1 import t5_v1_1
@@ -80,6 +81,7 @@ RECIPES: dict[str, Pretrain] = {
     "sa_lstm": sa_lstm,
     "elmo": elmo,
     "cbow": cbow,
+    "skipgram": skipgram,
     "bag_of_words": bag_of_words,
     "majority": majority,
     "lead": lead,

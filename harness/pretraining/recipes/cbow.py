@@ -2,7 +2,8 @@
 
 Static vectors are meant to be used frozen: `evaluate.adaptation: frozen`. GloVe's own, or any in
 its format, are this recipe with `model.vectors`, their width as `size.hidden_size`, and
-`budget: {tokens: 0}`.
+`budget: {tokens: 0}`. Whole words, as in the paper, are `tokenizer: {algorithm: word, vocab_size:
+1_000_000}`, negative sampling in place of the full softmax `objective: cbow_negative_sampling`.
 """
 
 from harness.data.corpora.packing import Packing

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from harness.data.corpora.packing import PAIR_FORMATS
-from harness.models import Size
+from harness.models import Architecture, Size
 from harness.pretraining.objectives.objective import Objective, Relations, parts_of
 from harness.pretraining.objectives.outputs import WithGenerator
 from harness.pretraining.objectives.transforms.spans import SpanCorruption, spans_needed
@@ -43,6 +43,8 @@ def incompatibilities(run: PretrainSettings) -> Iterator[str]:
             f"segment_pair or sentence_pair, but it is {run.packing.format}"
         )
     yield from _network(run)
+    yield from _context(run)
+    yield from _vectors(run)
     for objective in run.objectives:
         yield from _representation(run, objective)
         yield from _room(run, objective, longest)
@@ -108,6 +110,28 @@ def _representation(run: PretrainSettings, objective: Objective) -> Iterator[str
         )
     if isinstance(output, WithGenerator) and objective.span_boundary:
         yield f"span_boundary needs the output masked_token, but it is {output.kind}"
+
+
+def _vectors(run: PretrainSettings) -> Iterator[str]:
+    """Vectors of a file that other weights would replace, or that nothing would read. A run
+    `init_from` has the same model, and so the same file."""
+    last = run.objectives[-1]
+    distillation = last.distillation
+    others = {
+        "distillation.init_from_teacher replaces": distillation and distillation.init_from_teacher,
+        f"the output {last.output.kind} ignores": isinstance(last.output, WithGenerator),
+    }
+    for other in (name for name, is_there in others.items() if run.model.vectors and is_there):
+        yield f"{other} the word vectors of model.vectors: leave one out"
+
+
+def _context(run: PretrainSettings) -> Iterator[str]:
+    default = Architecture.model_fields["context_size"].default
+    if run.representation == "skipgram" and run.model.context_size != default:
+        yield (
+            f"model.context_size is that of CBOW, but objective.representation is skipgram: leave "
+            f"it at {default}, and set objective.transform.size"
+        )
 
 
 def _beside_masked_tokens(objective: Objective) -> list[str]:

@@ -57,6 +57,7 @@ def default_objective(representation: str, vocabulary: Vocabulary) -> Objective:
         "bilm": "bilm",
         "permuted": "plm",
         "cbow": "cbow",
+        "skipgram": "skipgram",
         "encoder_decoder": to_text,
     }
     objective = OBJECTIVES[names.get(representation, "mlm")]
@@ -68,6 +69,8 @@ def unsupported_request(objective: Objective) -> str:
     """Why a model trained on `objective` cannot score texts; empty if it can."""
     if objective.output.kind == "replaced_token":
         return "it was trained to detect replaced tokens, not to predict tokens"
+    if objective.output.kind == "sampled_token":
+        return "it was trained to tell tokens from sampled ones, not to predict tokens"
     if objective.output.kind == "next_token" and objective.representation == "bidirectional":
         return "it has seen the tokens that it was trained to predict"
     learned = objective.distillation

@@ -40,6 +40,7 @@ NETWORKS = [
     ("lstm", "causal"),
     ("bilstm", "bidirectional"),
     ("static", "cbow"),
+    ("static", "skipgram"),
 ]
 READINGS = {reading for family in FAMILIES.values() for reading in family.representations}
 TRAINED_KINDS = [kind for kind in HEADS if kind not in COMPARED]
@@ -121,10 +122,10 @@ def same(first: np.ndarray, second: np.ndarray) -> bool:
     return first.dtype == second.dtype and first.tolist() == second.tolist()
 
 
-REMAINING = {"causal": 0.7, "encoder_decoder": 0.7, "bilm": 0.5, "cbow": 0.6}
+REMAINING = {"causal": 0.7, "encoder_decoder": 0.7, "bilm": 0.5, "cbow": 0.6, "skipgram": 0.6}
 """Share of the initial loss that may remain: static embeddings ignore positions, causal models do
 not see later tokens, and recurrent ones learn slowly."""
-LEARNING_RATES = {"cbow": 0.1}
+LEARNING_RATES = {"cbow": 0.1, "skipgram": 0.1}
 """Static embeddings learn one word at a time."""
 
 

@@ -15,7 +15,7 @@ from harness.models.build import build
 from harness.models.static_embeddings import StaticVectors
 from harness.pretraining.budget import Budget
 from harness.pretraining.learners.factory import make_learner
-from harness.pretraining.learners.token_prediction import CBOW
+from harness.pretraining.learners.static_vectors import CBOW
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.recipes.pretrain import Pretrain

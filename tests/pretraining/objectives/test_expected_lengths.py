@@ -10,6 +10,7 @@ from harness.models.flops import Lengths
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.expected_lengths import (
     CLOSED_FORMS,
+    context_pairs,
     expected_lengths,
     expected_parts,
     measure,
@@ -106,6 +107,19 @@ def test_positions_drawn_with_replacement() -> None:
     """google-research/electra: of 19 draws over 125 tokens, 17.7 are distinct."""
     objective = Objective(transform=TokenMasking(with_replacement=True))
     assert expected_lengths(objective, 127).predicted == pytest.approx(17.7, abs=0.02)
+
+
+@pytest.mark.parametrize(("size", "text"), [(1, 1), (3, 2), (3, 3), (5, 9)])
+def test_pairs_of_skipgram(size: int, text: int) -> None:
+    """Counted for each window in turn, as often as it is drawn."""
+    pairs = [
+        abs(one - other) <= window
+        for window in range(1, size + 1)
+        for one in range(text)
+        for other in range(text)
+        if one != other
+    ]
+    assert context_pairs(size, text) == pytest.approx(sum(pairs) / size)
 
 
 def test_infilling_shortens_as_in_fairseq() -> None:

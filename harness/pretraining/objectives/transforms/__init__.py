@@ -33,6 +33,7 @@ TRANSFORMS: dict[type[Transform], Function] = {
     order.Deshuffling: order.deshuffling,
     denoising.Denoising: denoising.denoising,
     order.PermutationOrder: order.permutation_order,
+    order.ContextWindow: order.context_window,
 }
 """Settings of each transform and its function."""
 

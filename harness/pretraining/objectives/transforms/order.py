@@ -1,4 +1,4 @@
-"""Transforms that mask nothing: identity, prefix, deshuffling, permutation order."""
+"""Transforms that mask nothing: identity, prefix, deshuffling, permutation order, window."""
 
 from typing import Literal, Self
 
@@ -50,6 +50,16 @@ class PermutationOrder(Transform):
     """Span lengths are uniform from 1 to this many tokens."""
     context_factor: int = Field(default=6, ge=2)
     """A span of L tokens is drawn from K x L tokens, so that 1/K of the text is predicted."""
+
+
+class ContextWindow(Transform):
+    """A random window around each token, which predicts the tokens in it (Mikolov et al. 2013a,
+    section 3.2)."""
+
+    kind: Literal["context_window"] = "context_window"
+    size: int = Field(default=5, ge=1, le=1000)
+    """Most tokens on each side: each window has uniformly 1 to this many, so that near tokens are
+    predicted more often (Mikolov et al. 2013b, section 4.1: 5)."""
 
 
 def identity(
@@ -127,3 +137,18 @@ def permutation_order(
     place = rng.permuted(np.tile(np.arange(width), (num_rows, 1)), axis=1)
     order = np.where(chosen, place, -1)
     return TransformResult(rows.tokens, rows.lengths, chosen, aligned=True, order=order)
+
+
+def context_window(
+    settings: ContextWindow, rows: Rows, rng: np.random.Generator, vocabulary: Vocabulary
+) -> TransformResult:
+    """The unchanged rows [B, T] with a window for each token of the text, uniform over 1 to `size`
+    (Mikolov et al. 2013a, section 3.2)."""
+    drawn = rng.integers(1, settings.size, rows.tokens.shape, endpoint=True)
+    return TransformResult(
+        rows.tokens,
+        rows.lengths,
+        np.zeros_like(rows.maskable),
+        aligned=True,
+        window=np.where(rows.maskable, drawn, 0),
+    )

@@ -45,6 +45,8 @@ class TransformResult:
     """[B, T] index of the span of each chosen token within its row; -1 elsewhere."""
     order: np.ndarray | None = None
     """[B, T] rank of each position in the factorisation order (XLNet), -1 if not chosen."""
+    window: np.ndarray | None = None
+    """[B, T] tokens on each side that each position predicts (skip-gram), 0 of special tokens."""
 
     def __post_init__(self) -> None:
         """Checks the arrays that every result has.
@@ -86,6 +88,7 @@ def stack(parts: Sequence[TransformResult], width: int, pad: int) -> TransformRe
         dropped=dropped,
         spans=_joined([part.spans for part in parts], width, -1),
         order=_joined([part.order for part in parts], width, 0),
+        window=_joined([part.window for part in parts], width, 0),
     )
 
 

@@ -16,6 +16,7 @@ from harness.pretraining.objectives.transforms.masking import (
     TokenMasking,
 )
 from harness.pretraining.objectives.transforms.order import (
+    ContextWindow,
     Deshuffling,
     Identity,
     PermutationOrder,
@@ -62,6 +63,7 @@ SETTINGS: tuple[Any, ...] = (
         mask_rate=0.2, delete_rate=0.2, infill_rate=0.2, permute_sentences=0.5, rotate_rate=0.5
     ),
     PermutationOrder(),
+    ContextWindow(),
 )
 FIXED = (Identity(), Denoising(), Prefix(min_target_fraction=0.25, max_target_fraction=0.25))
 """Deterministic transforms."""
@@ -112,6 +114,8 @@ def test_shapes_and_special_tokens(
         assert np.array_equal(result.spans >= 0, result.chosen)
     if result.order is not None:
         assert np.array_equal(result.order >= 0, result.chosen)
+    if result.window is not None:
+        assert np.array_equal(result.window > 0, rows.maskable)
 
 
 @given(any_transform, any_lengths, any_seed)
@@ -138,7 +142,8 @@ def test_rows_differ_from_one_another(transform: Any) -> None:
     one = make_rows([[90]])
     rows = type(one)(*(np.repeat(getattr(one, f.name), 20, axis=0) for f in fields(one)))
     inputs = apply_transform(transform, rows, np.random.default_rng(0), VOCABULARY)
-    noise = inputs.order if inputs.order is not None else inputs.inputs
+    drawn = [array for array in (inputs.order, inputs.window) if array is not None]
+    noise = drawn[0] if drawn else inputs.inputs
     distinct = len(np.unique(noise, axis=0))
     assert distinct == 1 if transform in FIXED else distinct > 15
 

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from harness.pretraining.objectives.transforms.order import (
+    ContextWindow,
     Deshuffling,
     PermutationOrder,
     Prefix,
+    context_window,
     deshuffling,
     permutation_order,
     prefix,
@@ -128,6 +130,17 @@ def test_orders_are_uniform_and_inputs_unchanged() -> None:
     pairs = [order[order >= 0][[0, 3]] for order in result.order if (order >= 0).sum() > 3]
     first, second = np.array(pairs).T
     assert close((first < second).astype(float), 0.5)
+
+
+@pytest.mark.parametrize("size", [1, 5])
+def test_windows_are_uniform_over_1_to_size(size: int) -> None:
+    rows = equal_rows(400, 60)
+    result = context_window(ContextWindow(size=size), rows, generator(), VOCABULARY)
+    assert result.window is not None and np.array_equal(result.inputs, rows.tokens)
+    drawn = result.window[rows.maskable]
+    shares = np.bincount(drawn, minlength=size + 1)[1:] / drawn.size
+    np.testing.assert_allclose(shares, 1 / size, atol=4 * np.sqrt(0.16 / drawn.size))
+    assert drawn.max() == size and not result.window[~rows.maskable].any()
 
 
 def test_prefix_and_target_give_the_row_back() -> None:

@@ -1,0 +1,79 @@
+"""Networks that start from the word vectors of a file."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from harness.experiment.recipe_defaults import resolve_pretrain
+from harness.models import FAMILY_FIELDS
+from harness.pretraining.learners.factory import make_learner
+from harness.pretraining.recipes.pretrain import Pretrain
+from tests.pretraining.objectives.transforms.texts import VOCAB, make_vocabulary
+
+WORDS = ("", *(f"w{i}" for i in range(1, VOCAB)))
+RECIPES = {
+    **{name: name for name in ("bert", "roberta", "gpt2", "elmo")},
+    "lstm": "lm_lstm",
+    "static": "skipgram",
+}
+"""Family to a recipe of it."""
+
+
+def spec_of(recipe: str, vectors: Path | None, **changes: Any) -> Pretrain:
+    model = {"vectors": str(vectors)} if vectors else {}
+    fields = {
+        "recipe": recipe,
+        "model": model | changes.pop("model", {}),
+        "size": {"num_layers": 1, "hidden_size": 16, "num_heads": 2, "intermediate_size": 16},
+        "budget": {"tokens": 0},
+        **changes,
+    }
+    return resolve_pretrain(fields)
+
+
+def embeddings(spec: Pretrain) -> torch.Tensor:
+    """[V, E] initial token embeddings."""
+    vocabulary = make_vocabulary()
+    object.__setattr__(vocabulary, "words", WORDS)
+    table = make_learner(spec, vocabulary, 0, {}).backbone.network.get_input_embeddings()
+    assert isinstance(table, nn.Embedding)
+    return table.weight.detach()
+
+
+@pytest.fixture
+def glove(tmp_path: Path) -> Path:
+    """Vectors of two words, of width 16."""
+    path = tmp_path / "vectors.txt"
+    lines = (f"{word} {' '.join([n] * 16)}\n" for word, n in (("w7", "2"), ("w9", "3")))
+    path.write_text("".join(lines))
+    return path
+
+
+@pytest.mark.parametrize("family", RECIPES)
+def test_words_of_the_file_get_its_vectors(family: str, glove: Path) -> None:
+    model = {"embedding_size": 16} if family in ("lstm", "elmo") else {}
+    found = embeddings(spec_of(RECIPES[family], glove, model=model))
+    plain = embeddings(spec_of(RECIPES[family], None, model=model))
+    assert found[7].tolist() == [2.0] * 16 and found[9].tolist() == [3.0] * 16
+    others = [i for i in range(len(found)) if i not in (7, 9)]
+    expected = torch.zeros_like(plain) if family == "static" else plain
+    assert torch.equal(found[others], expected[others])
+
+
+def test_every_family_is_tested() -> None:
+    assert {*FAMILY_FIELDS["vectors"]} == {*RECIPES, "bilstm"}  # has no recipe
+
+
+def test_another_width_is_refused(glove: Path) -> None:
+    with pytest.raises(ValueError, match=r"16 numbers, but model\.embedding_size is 8; set model"):
+        embeddings(spec_of("lm_lstm", glove, model={"embedding_size": 8}))
+
+
+def test_vectors_that_change_nothing_are_refused(glove: Path) -> None:
+    again = spec_of("skipgram", glove, init_from={"budget": {"steps": 1}})
+    assert again.init_from is not None and again.init_from.model == again.model
+    with pytest.raises(ValueError, match=r"the output replaced_token ignores the word vectors"):
+        spec_of("bert", glove, objective={"output": "replaced_token"})
