@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -80,7 +81,8 @@ def _levels(results: Results) -> Iterator[tuple[str, Mapping[str, Scores]]]:
     the one to compare with."""
     shares = learning_points(results)
     if len(shares):
-        by_share = dict(list(shares.groupby("pretrain_fraction")))
+        groups: Any = shares.groupby("pretrain_fraction")
+        by_share = {float(share): group for share, group in groups}
         yield CHECKPOINTS, {f"{share:.3g}": _scores(by_share[share]) for share in sorted(by_share)}
     ends = seed_averages(results)
     for axis in results.experiment.grid:
