@@ -8,7 +8,7 @@ import pytest
 import torch
 import transformers
 
-from harness.finetuning.heads.siamese import Embedder
+from harness.finetuning.heads.embedder import Embedder
 from harness.finetuning.protocol import Protocol
 from harness.models.backbone import Backbone
 from harness.models.build import load
