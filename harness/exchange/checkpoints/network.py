@@ -102,10 +102,7 @@ def notes(backbone: Backbone) -> list[str]:
     if not backbone.has_trained_head:
         found.append(NO_HEAD)
     if own := backbone.embedding:
-        found.append(
-            f"The checkpoint embeds texts by {own.pooling} pooling"
-            f"{' and normalisation' if own.normalize else ''}, which these files do not state."
-        )
+        found.append(f"The checkpoint embeds texts by {own.label}, which these files do not state.")
     if backbone.family == "t5" and not backbone.network.config.scale_decoder_outputs:
         found.append(HEAD_TIED)
     if backbone.blueprint.token_stack:

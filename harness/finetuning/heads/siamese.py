@@ -1,7 +1,7 @@
 """Both texts of a pair encoded separately by one network: similarity without training, and
 bi-encoders trained by comparing the vectors (Reimers and Gurevych 2019; Gao et al. 2021).
 
-Shapes: B items, N candidates, H hidden size.
+Shapes: B items, N candidates, H width of an embedding.
 """
 
 from collections.abc import Sequence
