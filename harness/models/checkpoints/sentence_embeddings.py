@@ -76,17 +76,6 @@ class SentenceEmbedding(ConfigModel):
         """The width of the pooled states, then that behind each dense layer."""
         return [len(self.poolings) * hidden_size, *(layer.out_features for layer in self.dense)]
 
-    @property
-    def label(self) -> str:
-        """In words: `cls and mean pooling, 1 dense layer and normalisation`."""
-        layers = f"{len(self.dense)} dense layer{'s' if len(self.dense) > 1 else ''}"
-        parts = [
-            f"{' and '.join(self.poolings)} pooling",
-            *([layers] if self.dense else []),
-            *(["normalisation"] if self.normalize else []),
-        ]
-        return " and ".join([*filter(None, [", ".join(parts[:-1])]), parts[-1]])
-
 
 def files_of(folder: Path) -> list[Path]:
     """The files in `folder` that define its embeddings; empty for other models."""
