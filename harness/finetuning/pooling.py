@@ -45,7 +45,8 @@ def pool(states: Tensor, mask: Tensor, pooling: str) -> Tensor:
         mask: [B, T], 1 for real tokens, padded on the right.
         pooling: `cls`, the first token; `last`, the last real token; `ends`, the forward half of
             the last and the backward half of the first (biLM, biLSTM); `mean` or `max` over real
-            tokens.
+            tokens; `mean_sqrt_len`, their sum over the root of their number; `weighted_mean`, with
+            weights 1, 2, ... (Muennighoff 2022, SGPT).
     """
     if pooling == "cls":
         return states[:, 0]
@@ -56,7 +57,14 @@ def pool(states: Tensor, mask: Tensor, pooling: str) -> Tensor:
     real = mask.unsqueeze(-1).bool()
     if pooling == "max":
         return states.masked_fill(~real, torch.finfo(states.dtype).min).amax(1)
-    return states.masked_fill(~real, 0).sum(1) / real.sum(1)
+    states = states.masked_fill(~real, 0)
+    if pooling == "mean_sqrt_len":
+        return states.sum(1) / real.sum(1).sqrt()
+    if pooling == "weighted_mean":
+        places = torch.arange(1, states.shape[1] + 1, device=states.device)
+        weights = real * places.unsqueeze(-1)
+        return (states * weights).sum(1) / weights.sum(1)
+    return states.sum(1) / real.sum(1)
 
 
 class ScalarMix(nn.Module):

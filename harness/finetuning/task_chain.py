@@ -9,8 +9,11 @@ from harness.core.config import ConfigModel
 from harness.finetuning.protocol import Finetune
 from harness.tasks.task import Task
 
-Siamese = Literal["softmax", "cosine", "triplet"]
+Siamese = Literal["softmax", "cosine", "triplet", "contrastive", "dropout_pairs"]
 """Training objective of a bi-encoder."""
+OF_VECTORS = ("triplet", "contrastive", "dropout_pairs")
+"""Those that compare vectors alone, without outputs for the examples."""
+OF_TRIPLETS = ("triplet", "contrastive")
 ENTAILED, CONTRADICTED = "entailment", "contradiction"
 """Labels from which triplets are built."""
 
@@ -27,7 +30,9 @@ class IntermediateTask(ConfigModel):
     siamese: Siamese | None = None
     """Bi-encoder training, with both texts encoded separately (Reimers and Gurevych 2019, section
     3): `softmax` over (u, v, |u - v|) for classes, `cosine` for values, or the `triplet` loss of an
-    anchor, an entailed and a contradicted text; null: no bi-encoder."""
+    anchor, an entailed and a contradicted text. SimCSE (Gao et al. 2021): `contrastive` on the same
+    triplets (equation 5), or `dropout_pairs` of each text with itself (equation 4), for any task;
+    null: no bi-encoder."""
     finetune: Finetune | None = None
     """Settings of the intermediate training; those not set are of `evaluate.finetune`."""
 
@@ -92,15 +97,18 @@ class Multitask(ConfigModel):
 
 def siamese_problem(task: Task, siamese: Siamese) -> str:
     """Why `task` does not support a bi-encoder objective; empty if it does."""
+    if siamese == "dropout_pairs":
+        words = f"siamese: {siamese} needs texts, but those of {task.name} are lists of words"
+        return words if task.kind == "tagging" else ""
     if len(task.text_fields) != 2 or task.kind not in ("classification", "regression"):
         return f"siamese needs a pair of texts with a class or a value, but {task.name} has none"
     if (siamese == "cosine") != (task.kind == "regression"):
         needed = "values (regression)" if siamese == "cosine" else "classes"
         return f"siamese: {siamese} needs a task of {needed}, but {task.name} is of {task.kind}"
-    if siamese == "triplet" and not {ENTAILED, CONTRADICTED} <= set(task.labels):
+    if siamese in OF_TRIPLETS and not {ENTAILED, CONTRADICTED} <= set(task.labels):
         return (
-            f"siamese: triplet needs the labels {ENTAILED} and {CONTRADICTED}, but {task.name} has "
-            f"{', '.join(task.labels)}"
+            f"siamese: {siamese} needs the labels {ENTAILED} and {CONTRADICTED}, but {task.name} "
+            f"has {', '.join(task.labels)}"
         )
     return ""
 

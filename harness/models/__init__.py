@@ -92,6 +92,11 @@ LEARNED_POSITIONS = (
 ROTARY = ("llama", "mistral", "qwen2", "gemma")
 """LLaMA and its kin."""
 
+NO_DROPOUT = (*ROTARY, "static")
+"""Families that do not use `dropout`."""
+NO_ATTENTION_DROPOUT = ("t5", "xlnet", "lstm", "bilstm", "elmo", "static")
+"""Families that do not use `attention_dropout`."""
+
 FamilyName = Literal[
     "bert", "roberta", "albert", "electra", "deberta", "deberta_v3", "distilbert", "modernbert",
     "xlnet", "gpt", "gpt2", "opt", "llama", "mistral", "qwen2", "gemma", "t5", "bart",
@@ -209,6 +214,15 @@ class Architecture(ConfigModel):
                     "write null"
                 )
         return self
+
+    @property
+    def has_dropout(self) -> bool:
+        """Whether states differ between two passes in training; true of a checkpoint, whose files
+        determine it."""
+        if self.facts.kind == "checkpoint":
+            return True
+        unused = {"dropout": NO_DROPOUT, "attention_dropout": NO_ATTENTION_DROPOUT}
+        return any(getattr(self, name) and self.family not in of for name, of in unused.items())
 
     @property
     def block(self) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from harness.models import FAMILIES
 from harness.models.blueprints import Blueprint
+from harness.models.checkpoints.dense_layers import save_dense
 from harness.models.checkpoints.files import METADATA
 from harness.models.checkpoints.sentence_embeddings import SentenceEmbedding
 from harness.models.token_heads import LinearHead
@@ -72,6 +73,8 @@ class Backbone(nn.Module):
         representation: the default representation.
         objective: its last training objective as plain data; empty if unknown.
         embedding: how a sentence-transformers model embeds a text; null for other networks.
+        projection: its dense layers above the pooling, if any; in a tuple, so not registered: they
+            are weights of the embedding alone.
         imported: of a checkpoint, what identifies and describes it (`checkpoint_import`).
         soft_prompt: vectors that precede every input; their states are not returned.
     """
@@ -91,6 +94,7 @@ class Backbone(nn.Module):
         self.facts = FAMILIES[family]
         self.objective: dict[str, Any] = {}
         self.embedding: SentenceEmbedding | None = None
+        self.projection: tuple[nn.Sequential, ...] = ()
         self.imported: dict[str, Any] = {}
         self.soft_prompt: SoftPrompt | None = None
 
@@ -198,7 +202,9 @@ class Backbone(nn.Module):
             "objective": self.objective,
         }
         if self.embedding:
-            metadata["embedding"] = self.embedding.model_dump()
+            metadata["embedding"] = self.embedding.model_dump(mode="json")
+        for layers in self.projection:
+            save_dense(layers, folder)
         if self.imported:
             metadata["imported"] = self.imported
         (folder / METADATA).write_text(json.dumps(metadata, indent=2) + "\n")

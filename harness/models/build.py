@@ -12,6 +12,7 @@ from harness.models import Architecture, Size
 from harness.models.backbone import Backbone
 from harness.models.block_variants import VARIANTS
 from harness.models.blueprints import Blueprint, Tokens, blueprint_name
+from harness.models.checkpoints.dense_layers import load_dense
 from harness.models.checkpoints.files import METADATA, read_metadata
 from harness.models.checkpoints.loading import of_the_body, read_network
 from harness.models.checkpoints.networks import CHECKPOINTS
@@ -101,6 +102,8 @@ def load(folder: Path) -> Backbone:
     backbone.objective = metadata.get("objective", {})
     if own := metadata.get("embedding"):
         backbone.embedding = SentenceEmbedding.read(own)
+        if layers := backbone.embedding.dense:
+            backbone.projection = (load_dense(folder, layers),)
     backbone.imported = metadata.get("imported", {})
     required = {*loaded.missing}
     if not backbone.has_trained_head:

@@ -37,7 +37,7 @@ class EncoderPart(Backbone):
         super().__init__(encoder, blueprint, whole.name, whole.family, "bidirectional")
         self.facts = whole.facts
         self.objective, self.embedding = whole.objective, whole.embedding
-        self.imported = whole.imported
+        self.imported, self.projection = whole.imported, whole.projection
         self._whole = (whole,)  # a tuple, so not registered as a submodule
 
     def save(self, folder: Path, with_head: bool = True) -> None:

@@ -17,6 +17,7 @@ from harness.models import FAMILIES
 from harness.models.backbone import Backbone
 from harness.models.build import blueprint_in, load, wrap
 from harness.models.checkpoints.configuration import check_config
+from harness.models.checkpoints.dense_layers import read_dense
 from harness.models.checkpoints.files import (
     CONFIG,
     METADATA,
@@ -89,7 +90,9 @@ def _published(folder: Path) -> Backbone:
     replaced = objective.output.kind == "replaced_token"
     backbone = _fitted(loaded.network, representation, bool(loaded.missing) and not replaced)
     backbone.objective = objective.model_dump(mode="json")
-    backbone.embedding = _embedding(folder)
+    backbone.embedding = own = _embedding(folder)
+    if own and own.dense:
+        backbone.projection = (read_dense(folder, own, backbone.hidden_size),)
     backbone.imported = {"notes": [] if replaced else [*_notes(loaded)]}
     return backbone
 

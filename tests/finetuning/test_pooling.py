@@ -13,13 +13,16 @@ POOLED = {
     "ends": [3.0, -4.0],
     "mean": [2.0, -4.5],
     "max": [3.0, -4.0],
+    "mean_sqrt_len": [4 / 2**0.5, -9 / 2**0.5],
+    "weighted_mean": [(1 + 2 * 3) / 3, (-4 + 2 * -5) / 3],
 }
 
 
 @pytest.mark.parametrize("pooling", POOLED)
 def test_pooling_ignores_padding(pooling: str) -> None:
     states = torch.tensor([[[1.0, -4.0], [3.0, -5.0], [99.0, 99.0]]])
-    assert pool(states, torch.tensor([[1, 1, 0]]), pooling).tolist() == [POOLED[pooling]]
+    found = pool(states, torch.tensor([[1, 1, 0]]), pooling)
+    assert found.tolist() == [pytest.approx(POOLED[pooling])]
 
 
 def test_a_mix_of_layers_by_hand() -> None:

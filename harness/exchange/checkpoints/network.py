@@ -9,6 +9,7 @@ from typing import Any
 import transformers
 from transformers import AutoConfig, PreTrainedTokenizerFast
 
+from harness.exchange.checkpoints.sentence_modules import embeds_texts, write_modules
 from harness.models import FAMILIES
 from harness.models.backbone import Backbone
 from harness.models.block_variants import FIELDS, VARIANTS
@@ -60,6 +61,8 @@ def write_network(model: Path, tokenizer: Path, out: Path) -> list[str]:
     backbone.save(out, with_head=backbone.has_trained_head)
     _name_class(backbone, out)
     _write_tokenizer(backbone, tokenizer, out)
+    if embeds_texts(backbone):
+        write_modules(backbone, out)
     return notes(backbone)
 
 
@@ -101,11 +104,8 @@ def notes(backbone: Backbone) -> list[str]:
     found = []
     if not backbone.has_trained_head:
         found.append(NO_HEAD)
-    if own := backbone.embedding:
-        found.append(
-            f"The checkpoint embeds texts by {own.pooling} pooling"
-            f"{' and normalisation' if own.normalize else ''}, which these files do not state."
-        )
+    if backbone.embedding and not embeds_texts(backbone):
+        found.append("The checkpoint defines embeddings of texts, which these files do not state.")
     if backbone.family == "t5" and not backbone.network.config.scale_decoder_outputs:
         found.append(HEAD_TIED)
     if backbone.blueprint.token_stack:

@@ -17,7 +17,7 @@ from harness.finetuning.compatibility import (
     use_problem,
 )
 from harness.finetuning.protocol import UNSEEING, Finetune
-from harness.finetuning.task_chain import IntermediateTask
+from harness.finetuning.task_chain import OF_VECTORS, IntermediateTask
 from harness.models import LEARNED_POSITIONS
 from harness.tasks.perturbation import alignment_problem
 
@@ -81,16 +81,31 @@ def settings_problems(arm: Arm, settings: Finetune, adaptation: Adaptation) -> I
 
 
 def _intermediate_problems(arm: Arm, one: IntermediateTask) -> Problems:
-    """SiFT where an intermediate task has no outputs to compare."""
+    """Objectives that do not suit an intermediate task, its network or its settings."""
     evaluate = arm.evaluate
+    settings, model = one.finetune or evaluate.finetune, arm.adapted.model
     task = evaluate.known_tasks[one.tasks[0]]  # those of a mixture are of one kind
     as_text = one.siamese is None and answered_as_text(task, evaluate.protocol)
-    if (one.finetune or evaluate.finetune).sift_weight and (as_text or one.siamese == "triplet"):
+    where = f"{arm.name!r}: evaluate.intermediate_tasks: of {' + '.join(one.tasks)}, "
+    if settings.sift_weight and (as_text or one.siamese in OF_VECTORS):
         yield (
             ("evaluate", "intermediate_tasks"),
-            f"{arm.name!r}: evaluate.intermediate_tasks: of {' + '.join(one.tasks)}, "
-            "finetune.sift_weight needs outputs that are classes, places or values, but it is "
-            f"trained by {'text' if as_text else 'triplets'}; leave it out",
+            f"{where}finetune.sift_weight needs outputs that are classes, places or values, but it "
+            f"is trained by {'text' if as_text else one.siamese}; leave it out",
+        )
+    if one.siamese == "dropout_pairs" and not model.has_dropout:
+        yield (
+            ("evaluate", "intermediate_tasks"),
+            f"{where}siamese: dropout_pairs needs a network with dropout, but that of a "
+            f"{model.family} with dropout {model.dropout:g} and attention_dropout "
+            f"{model.attention_dropout:g} has none: set one of them, or both views of "
+            "a text are equal",
+        )
+    if one.siamese == "dropout_pairs" and settings.batch_size < 2:
+        yield (
+            ("evaluate", "intermediate_tasks"),
+            f"{where}siamese: dropout_pairs needs a finetune.batch_size of at least 2, as the "
+            "other texts of a batch are the negatives, but it is 1",
         )
 
 

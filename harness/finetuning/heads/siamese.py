@@ -1,7 +1,7 @@
 """Both texts of a pair encoded separately by one network: similarity without training, and
-bi-encoders trained by comparing the vectors (Reimers and Gurevych 2019).
+bi-encoders trained by comparing the vectors (Reimers and Gurevych 2019; Gao et al. 2021).
 
-Shapes: B items, R rows (all texts of all items), H hidden size, C classes.
+Shapes: B items, N candidates, H width of an embedding.
 """
 
 from collections.abc import Sequence
@@ -15,10 +15,9 @@ from torch.nn import functional as F
 from harness.finetuning.adaptation import Adaptation, Frozen
 from harness.finetuning.divergences import squared_differences
 from harness.finetuning.heads.classification import Classification
-from harness.finetuning.heads.classifier import Classifier, output_layer
+from harness.finetuning.heads.embedder import Embedder, PairEmbedder, grouped
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Batch, Encoded
-from harness.finetuning.protocol import Protocol
 from harness.finetuning.task_chain import CONTRADICTED, ENTAILED
 from harness.finetuning.task_model import TaskModel
 from harness.models.backbone import Backbone
@@ -28,50 +27,11 @@ HIGHEST = 5.0
 """STS score that corresponds to a cosine of 1."""
 MARGIN = 1.0
 """Euclidean margin of the triplet loss (Reimers and Gurevych 2019, section 3)."""
-
-
-class Embedder(Classifier):
-    """A model whose outputs are the pooled vectors of a layer (null: the last); with `native`
-    pooling, those that a sentence-transformers model defines.
-
-    Raises:
-        ValueError: its definition is not supported, or there is no such layer.
-    """
-
-    def __init__(
-        self,
-        backbone: Backbone,
-        num_outputs: int,
-        protocol: Protocol,
-        layer: int | None = None,
-    ) -> None:
-        super().__init__(backbone, num_outputs, protocol)
-        if layer is not None:
-            self.read_layer(layer)
-        own = backbone.embedding if protocol.pooling == "native" else None
-        if own and own.problem:
-            raise ValueError(own.problem)
-        self.pooling = own.pooling if own else self.pooling
-        self.normalize = bool(own and own.normalize)
-
-    def outputs(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
-        """[R, H], from the states [R, T, H]."""
-        vectors = self.features(batch, states)
-        return F.normalize(vectors, dim=-1) if self.normalize else vectors
-
-
-class PairEmbedder(Embedder):
-    """A model whose outputs are the logits W (u, v, |u - v|) of pairs."""
-
-    def __init__(self, backbone: Backbone, num_outputs: int, protocol: Protocol) -> None:
-        super().__init__(backbone, num_outputs, protocol)
-        self.head = output_layer(backbone, 3 * backbone.hidden_size, num_outputs)
-
-    def outputs(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
-        """[B, C], from the states [2 B, T, H]."""
-        u, v = grouped(super().outputs(batch, states), 2)
-        logits: Tensor = self.head(torch.cat((u, v, (u - v).abs()), -1))
-        return logits
+TEMPERATURE = 0.05
+"""Divisor of the cosines in contrastive losses (princeton-nlp/SimCSE, run_unsup_example.sh and
+run_sup_example.sh: `--temp 0.05`; Gao et al. 2021, equation 1)."""
+SAMPLE = (2, 8)
+"""Rows and tokens of the input by which a network is tested for dropout."""
 
 
 class SeparateTexts(TaskHead):
@@ -164,10 +124,71 @@ class Triplet(Similarity):
         return F.triplet_margin_loss(anchor, positive, negative, margin=MARGIN)
 
 
-def grouped(outputs: Tensor, size: int) -> tuple[Tensor, ...]:
-    """[R, H] vectors of consecutive rows to `size` tensors [R / size, H]: the first of each group,
-    the second, ..."""
-    return outputs.view(-1, size, outputs.shape[-1]).unbind(1)
+class Contrastive(Triplet):
+    """SimCSE on inferences (Gao et al. 2021, equation 5): of the entailed and contradicted texts of
+    a batch, the anchor must find its own entailed text."""
+
+    def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
+        """Mean cross-entropy of vectors [3 B, H]."""
+        anchor, positive, negative = grouped(outputs, 3)
+        return contrastive_loss(anchor, torch.cat((positive, negative)))
+
+
+class DropoutPairs(Similarity):
+    """Unsupervised SimCSE (Gao et al. 2021, equation 4): of the texts of a batch under another
+    dropout mask, a text must find itself. Labels are not used."""
+
+    def encode(self, examples: Examples) -> Encoded:
+        """Each text twice, as two rows of an item; equal texts once, as they would be negatives of
+        each other."""
+        distinct = dict.fromkeys(text for texts in examples.texts for text in texts)
+        rows = [(text,) for text in distinct for _ in range(2)]
+        targets = np.zeros(len(distinct), dtype=np.int64)  # unused: the rows are ordered
+        return self.tokenized(rows, targets, np.arange(0, len(rows) + 1, 2))
+
+    def make_model(self, backbone: Backbone, adaptation: Adaptation) -> TaskModel:
+        """An embedder with dropout.
+
+        Raises:
+            ValueError: the network has no dropout.
+        """
+        model = super().make_model(backbone, adaptation)
+        if not _has_dropout(model):
+            raise ValueError(
+                "siamese: dropout_pairs needs a network with dropout, but two passes of this "
+                f"{backbone.family} over a text are equal; choose another objective or network"
+            )
+        return model
+
+    def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
+        """Mean cross-entropy of vectors [2 B, H]."""
+        return contrastive_loss(*grouped(outputs, 2))
+
+
+def contrastive_loss(anchors: Tensor, candidates: Tensor) -> Tensor:
+    """Scalar mean of -log(exp(cos(h_i, c_i) / t) / sum_j exp(cos(h_i, c_j) / t)) with t =
+    TEMPERATURE (Gao et al. 2021, equation 1).
+
+    Args:
+        anchors: [B, H].
+        candidates: [N, H], the first B of which are the positives of the anchors.
+    """
+    cosines = F.normalize(anchors, dim=-1) @ F.normalize(candidates, dim=-1).T
+    targets = torch.arange(len(anchors), device=anchors.device)
+    return F.cross_entropy(cosines / TEMPERATURE, targets)
+
+
+@torch.no_grad()
+def _has_dropout(model: TaskModel) -> bool:
+    """Whether a training pass over two equal rows gives different vectors; leaves the model in
+    evaluation mode, as loading does."""
+    ones = torch.ones(SAMPLE, dtype=torch.int64, device=next(model.parameters()).device)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        batch = {"input_ids": ones, "token_type_ids": 0 * ones, "attention_mask": ones}
+        first, second = model.train()(batch)
+    model.eval()
+    return not torch.equal(first, second)
 
 
 def triplets(examples: Examples, labels: Sequence[str]) -> list[tuple[str, str, str]]:
@@ -195,5 +216,11 @@ def triplets(examples: Examples, labels: Sequence[str]) -> list[tuple[str, str, 
     ]
 
 
-SIAMESE: dict[str, type[TaskHead]] = {"softmax": Softmax, "cosine": Cosine, "triplet": Triplet}
+SIAMESE: dict[str, type[TaskHead]] = {
+    "softmax": Softmax,
+    "cosine": Cosine,
+    "triplet": Triplet,
+    "contrastive": Contrastive,
+    "dropout_pairs": DropoutPairs,
+}
 """Name (`harness.finetuning.task_chain.Siamese`) to head."""

@@ -71,8 +71,11 @@ def fetch(checkpoint: str, revision: str | None) -> Path:
     folder = _download(checkpoint, revision, [*names, WEIGHTS[0]])
     if not list(folder.glob(WEIGHTS[0])):
         folder = _download(checkpoint, revision, [*names, WEIGHTS[1]])
-    if modules := sentence_embeddings.module_paths(folder):
-        inside = [f"{Path(path).parent.as_posix()}/*" for path in modules]
+    modules = sentence_embeddings.module_paths(folder)
+    inside = [f"{Path(path).parent.as_posix()}/*" for path in modules]
+    if (folder / METADATA).is_file():
+        inside.append(sentence_embeddings.OWN_DENSE)
+    if inside:
         _download(checkpoint, revision, inside, without=())
     return folder
 
@@ -214,7 +217,8 @@ def fingerprint(checkpoint: str, revision: str | None) -> str:
 
 def _imported(folder: Path) -> list[Path]:
     """The files in `folder` that an import reads."""
-    named = {file for name in (CONFIG, METADATA, *TOKENIZER) for file in folder.glob(name)}
+    names = (CONFIG, METADATA, *TOKENIZER, sentence_embeddings.OWN_DENSE)
+    named = {file for name in names for file in folder.glob(name)}
     return [*sorted(named), *weights(folder), *sentence_embeddings.files_of(folder)]
 
 

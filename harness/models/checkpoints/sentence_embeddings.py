@@ -2,30 +2,64 @@
 (Reimers and Gurevych 2019; the format of `SentenceTransformer.save`)."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
+from pydantic import Field
+
 from harness.core.config import ConfigModel
+from harness.data.hub import one_line
+from harness.models.checkpoints.weight_files import weights
 
 MODULES = "modules.json"
 """The modules of the model in order, each with its type and its folder."""
 LENGTH = "sentence_bert_config.json"
 PROMPTS = "config_sentence_transformers.json"
-POOLINGS: dict[str, Literal["cls", "mean", "max", "last"]] = {
+SENTENCE = "sentence_embedding"
+"""What a Dense module reads unless its configuration says otherwise."""
+OWN_DENSE = "dense/model.safetensors"
+"""Weights of the dense layers in a folder of a network that the harness saved."""
+ORDER = ("Transformer", "Pooling", "Dense", "Normalize")
+"""Types of modules that are supported, in the order in which they must stand."""
+
+Pooling = Literal["cls", "max", "mean", "mean_sqrt_len", "weighted_mean", "last"]
+POOLINGS: dict[str, Pooling] = {
     "pooling_mode_cls_token": "cls",
-    "pooling_mode_mean_tokens": "mean",
     "pooling_mode_max_tokens": "max",
-    "pooling_mode_mean_sqrt_len_tokens": "mean",  # in proportion: the same cosines
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len",
+    "pooling_mode_weightedmean_tokens": "weighted_mean",
     "pooling_mode_lasttoken": "last",
 }
-"""Mode in the configuration of a Pooling module to `Protocol.pooling`."""
+"""Mode in the configuration of a Pooling module to pooling, in the order in which several are
+concatenated, whatever their order in the file (sentence_transformers/models/Pooling.py)."""
+
+Activation = Literal["tanh", "identity", "relu", "gelu"]
+ACTIVATIONS: dict[str, Activation] = {
+    "Tanh": "tanh",
+    "Identity": "identity",
+    "ReLU": "relu",
+    "GELU": "gelu",
+}
+"""Class in the configuration of a Dense module, whose name alone is read, to activation."""
+
+
+class Dense(ConfigModel):
+    """A linear layer and an activation, from pooled states to the embedding."""
+
+    in_features: int = Field(ge=1)
+    out_features: int = Field(ge=1)
+    bias: bool = True
+    activation: Activation = "tanh"
 
 
 class SentenceEmbedding(ConfigModel):
-    """The embedding of a text: pooled states of the last layer."""
+    """The embedding of a text: pooled states of the last layer, through dense layers if any."""
 
-    pooling: Literal["cls", "mean", "max", "last"] = "mean"
+    pooling: Pooling | tuple[Pooling, ...] = "mean"
+    """Several are concatenated."""
+    dense: tuple[Dense, ...] = ()
     normalize: bool = False
     """Whether embeddings have length 1."""
     max_length: int | None = None
@@ -33,13 +67,23 @@ class SentenceEmbedding(ConfigModel):
     problem: str = ""
     """Why the embedding cannot be computed here; empty if it can."""
 
+    @property
+    def poolings(self) -> tuple[Pooling, ...]:
+        """All poolings in the order of their concatenation."""
+        return (self.pooling,) if isinstance(self.pooling, str) else self.pooling
+
+    def widths(self, hidden_size: int) -> list[int]:
+        """The width of the pooled states, then that behind each dense layer."""
+        return [len(self.poolings) * hidden_size, *(layer.out_features for layer in self.dense)]
+
 
 def files_of(folder: Path) -> list[Path]:
     """The files in `folder` that define its embeddings; empty for other models."""
     if not (folder / MODULES).is_file():
         return []
     named = [folder / name for name in (MODULES, LENGTH, PROMPTS)]
-    return [file for file in (*named, *_module_files(folder)) if file.is_file()]
+    configs = [file for file in (*named, *_module_files(folder)) if file.is_file()]
+    return [*configs, *dense_weights(folder)]
 
 
 def module_paths(folder: Path) -> list[str]:
@@ -62,26 +106,93 @@ def read_embedding(folder: Path) -> SentenceEmbedding | None:
     """
     if not (folder / MODULES).is_file():
         return None
-    kinds = {_kind(module): module for module in _modules(folder)}
-    length = _read(folder / LENGTH).get("max_seq_length")
-    lowercase = _read(folder / LENGTH).get("do_lower_case")
-    pooling = _read(folder / kinds["Pooling"]["path"] / "config.json") if "Pooling" in kinds else {}
-    modes = [name for name, used in pooling.items() if used is True and name.startswith("pooling")]
-    problem = ""
-    if other := [kind for kind in kinds if kind not in ("Transformer", "Pooling", "Normalize")]:
-        problem = f"its embeddings pass through the module {other[0]}"
-    elif len(modes) != 1 or modes[0] not in POOLINGS:
-        problem = f"its pooling is {' and '.join(modes) or 'not stated'}"
-    elif lowercase and not _read(folder / "tokenizer_config.json").get("do_lower_case"):
-        problem = "its texts are lowercased before its tokenizer, which is cased"
-    elif prompt := _read(folder / PROMPTS).get("default_prompt_name"):
-        problem = f"its texts begin with the prompt {prompt!r}"
+    modules = _modules(folder)
+    kinds = [_kind(module) for module in modules]
+    length, modes = _read(folder / LENGTH).get("max_seq_length"), _modes(folder, modules)
+    known = {"normalize": "Normalize" in kinds, "max_length": length}
+    if why := _problem(folder, modules, modes):
+        return SentenceEmbedding(
+            **known, problem=f"{why}, which is not supported; set protocol.pooling"
+        )
+    poolings = tuple(POOLINGS[mode] for mode in POOLINGS if mode in modes)
     return SentenceEmbedding(
-        pooling="mean" if problem else POOLINGS[modes[0]],
-        normalize="Normalize" in kinds,
-        max_length=length,
-        problem=f"{problem}, which is not supported; set protocol.pooling" if problem else "",
+        **known,
+        pooling=poolings if len(poolings) > 1 else poolings[0],
+        dense=tuple(_dense(folder, path) for path in _dense_paths(modules)),
     )
+
+
+def dense_weights(folder: Path) -> list[Path]:
+    """The first file of weights of each Dense module of the model in `folder`, in order.
+
+    Raises:
+        ValueError: MODULES is damaged.
+    """
+    if not (folder / MODULES).is_file():
+        return []
+    found = [weights(folder / path) for path in _dense_paths(_modules(folder))]
+    return [files[0] for files in found if files]
+
+
+def _problem(folder: Path, modules: Sequence[dict[str, str]], modes: Sequence[str]) -> str:
+    """What of the model in `folder` is not supported; empty if all is."""
+    kinds = [_kind(module) for module in modules]
+    if other := [kind for kind in kinds if kind not in ORDER]:
+        return f"its embeddings pass through the module {other[0]}"
+    if not modes or not {*modes} <= {*POOLINGS}:
+        return f"its pooling is {' and '.join(modes) or 'not stated'}"
+    if kinds != sorted(kinds, key=ORDER.index) or kinds.count("Pooling") > 1:
+        return f"its modules are {', '.join(kinds)} in this order"
+    for path in _dense_paths(modules):
+        if why := _dense_problem(folder / path):
+            return why
+    lowercase = _read(folder / LENGTH).get("do_lower_case")
+    if lowercase and not _read(folder / "tokenizer_config.json").get("do_lower_case"):
+        return "its texts are lowercased before its tokenizer, which is cased"
+    prompt = _read(folder / PROMPTS).get("default_prompt_name")
+    return f"its texts begin with the prompt {prompt!r}" if prompt else ""
+
+
+def _modes(folder: Path, modules: Sequence[dict[str, str]]) -> list[str]:
+    """The modes of pooling that its module switches on."""
+    paths = [module["path"] for module in modules if _kind(module) == "Pooling"]
+    pooling = _read(folder / paths[-1] / "config.json") if paths else {}
+    return [name for name, used in pooling.items() if used is True and name.startswith("pooling")]
+
+
+def _dense_paths(modules: Sequence[dict[str, str]]) -> list[str]:
+    return [module["path"] for module in modules if _kind(module) == "Dense"]
+
+
+def _dense_problem(module: Path) -> str:
+    """What of a Dense module is not supported; empty if all is."""
+    config = _read(module / "config.json")
+    activation, read = _activation(config), config.get("module_input_name", SENTENCE)
+    if activation not in ACTIVATIONS:
+        return f"its module {module.name} has the activation function {activation}"
+    if read != SENTENCE:
+        return f"its module {module.name} reads {read}"
+    return "" if weights(module) else f"its module {module.name} has no weights"
+
+
+def _dense(folder: Path, path: str) -> Dense:
+    """The layer of a Dense module.
+
+    Raises:
+        ValueError: its configuration is damaged.
+    """
+    file = folder / path / "config.json"
+    config = _read(file)
+    fields = {name: config[name] for name in Dense.model_fields if name in config}
+    try:
+        return Dense.read({**fields, "activation": ACTIVATIONS[_activation(config)]})
+    except ValueError as error:
+        raise ValueError(f"{file} is damaged: {one_line(error)}") from error
+
+
+def _activation(config: dict[str, Any]) -> str:
+    """Name of the class of the activation, without its module."""
+    return str(config.get("activation_function", "Tanh")).rpartition(".")[2]
 
 
 def _module_files(folder: Path) -> Iterator[Path]:

@@ -11,13 +11,15 @@ from transformers import PreTrainedTokenizerFast
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
 from harness.finetuning.adaptation import ADAPTATIONS
+from harness.finetuning.heads import siamese
+from harness.finetuning.heads.embedder import Embedder, PairEmbedder
 from harness.finetuning.heads.head import TaskHead
-from harness.finetuning.heads.siamese import SIAMESE, PairEmbedder, Similarity, triplets
+from harness.finetuning.heads.siamese import SIAMESE, Similarity, triplets
 from harness.finetuning.multitask import TaskData
 from harness.finetuning.protocol import Finetune, Protocol
 from harness.finetuning.run import finetune, predict
 from harness.finetuning.task_chain import siamese_problem
-from harness.models import MODELS, Size
+from harness.models import FAMILIES, MODELS, Size
 from harness.models.blueprints import Tokens
 from harness.models.build import build, load
 from harness.tasks import TASKS
@@ -26,7 +28,10 @@ from harness.tasks.load_examples import load_examples
 
 SIZE = Size(num_layers=1, hidden_size=16, num_heads=2, intermediate_size=32)
 PROTOCOL = Protocol(pooling="mean", head_dropout=0, max_sequence_length=32)
-FEEDS = {"softmax": "micro-mnli", "cosine": "micro-stsb", "triplet": "micro-mnli"}
+FEEDS = {"cosine": "micro-stsb", "dropout_pairs": "micro-sst2"}
+"""Objective to task; micro-mnli for others."""
+DRAWN = ("encoder", "decoder", "encoder_decoder", "recurrent", "static")
+"""Kinds of families whose networks are drawn at random."""
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +56,7 @@ def vectors() -> torch.Tensor:
 
 
 def head(kind: str, tokenizer: PreTrainedTokenizerFast) -> TaskHead:
-    return SIAMESE[kind](TASKS[FEEDS[kind]], PROTOCOL, tokenizer)
+    return SIAMESE[kind](TASKS[FEEDS.get(kind, "micro-mnli")], PROTOCOL, tokenizer)
 
 
 def test_the_triplet_loss_equals_torch(
@@ -70,6 +75,66 @@ def test_the_cosine_loss_by_hand(vectors: torch.Tensor, tokenizer: PreTrainedTok
     u, v = vectors[::2], vectors[1::2]
     cosine = (u * v).sum(1) / (u.norm(dim=1) * v.norm(dim=1))
     torch.testing.assert_close(found, (cosine - scores.float() / 5).square().mean())
+
+
+def _by_hand(anchors: np.ndarray, candidates: np.ndarray) -> float:
+    """Gao et al. 2021, equations 4 and 5, one logarithm at a time."""
+    losses = []
+    for number, anchor in enumerate(anchors):
+        norms = np.linalg.norm(candidates, axis=1) * np.linalg.norm(anchor)
+        weights = np.exp(candidates @ anchor / norms / 0.05)
+        losses.append(-np.log(weights[number] / weights.sum()))
+    return float(np.mean(losses))
+
+
+def test_contrastive_losses_by_hand(
+    vectors: torch.Tensor, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    rows = vectors.double().numpy()
+    supervised = _by_hand(rows[::3], np.concatenate([rows[1::3], rows[2::3]]))
+    found = head("contrastive", tokenizer).loss(vectors, {})
+    assert float(found) == pytest.approx(supervised, rel=1e-4)
+    found = head("dropout_pairs", tokenizer).loss(vectors, {})
+    assert float(found) == pytest.approx(_by_hand(rows[::2], rows[1::2]), rel=1e-4)
+
+
+def test_dropout_gives_two_views_of_each_distinct_text(
+    folder: Path, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    made = head("dropout_pairs", tokenizer)
+    examples = Examples([("a b",), ("c d e",), ("a b",), ("f",)], np.zeros(4, dtype=np.int64))
+    data = made.encode(examples)
+    assert data.num_items == 3
+    batch = made.collate(data, np.arange(3))
+    assert torch.equal(batch["input_ids"][::2], batch["input_ids"][1::2])
+    model = made.make_model(load(folder), ADAPTATIONS["full"])
+    assert not model.training
+    torch.manual_seed(0)
+    views = model.train()(batch).view(3, 2, -1)
+    assert not torch.isclose(views[:, 0], views[:, 1]).all(-1).any()
+    torch.manual_seed(0)
+    assert torch.equal(model(batch).view(3, 2, -1), views)
+
+
+def test_dropout_pairs_need_dropout(tokenizer: PreTrainedTokenizerFast) -> None:
+    tokens = Tokens(len(tokenizer), pad=0, start=2, end=3, pair_format=True)
+    still = MODELS["bert"].model_copy(update={"dropout": 0.0, "attention_dropout": 0.0})
+    backbone = build(still, SIZE, tokens, "bidirectional", 0)
+    with pytest.raises(ValueError, match="needs a network with dropout, but two passes of this"):
+        head("dropout_pairs", tokenizer).make_model(backbone, ADAPTATIONS["full"])
+
+
+@pytest.mark.parametrize("family", [name for name, one in FAMILIES.items() if one.kind in DRAWN])
+def test_families_without_dropout(family: str, tokenizer: PreTrainedTokenizerFast) -> None:
+    """What the plan refuses is what a pass shows."""
+    tokens = Tokens(len(tokenizer), pad=0, start=2, end=3, pair_format=True)
+    for rates in ((0.1, 0.0), (0.0, 0.1)):
+        rate = dict(zip(("dropout", "attention_dropout"), rates, strict=True))
+        model = MODELS[family].model_copy(update=rate)
+        size = SIZE.model_copy(update={"intermediate_size": 64})  # GPT's must be 4 x hidden_size
+        backbone = build(model, size, tokens, model.facts.representations[0], 0)
+        embedder = Embedder(backbone, 1, PROTOCOL)
+        assert siamese._has_dropout(embedder) == model.has_dropout, rate
 
 
 def test_scores_of_another_scale_are_refused(tokenizer: PreTrainedTokenizerFast) -> None:
@@ -140,12 +205,45 @@ def test_cosines_follow_the_scores(folder: Path, tokenizer: PreTrainedTokenizerF
     assert np.corrcoef(found, examples.labels)[0, 1] > 0.8
 
 
+@pytest.mark.parametrize("kind", ["contrastive", "dropout_pairs"])
+def test_contrastive_training_separates_texts(
+    kind: str, folder: Path, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    """A text and its entailed text come closer, or other texts move away; the same for one seed."""
+    made = head(kind, tokenizer)
+    made.task = TASKS["micro-mnli"]
+    examples = load_examples(made.task, "train").head(48)
+    tasks = [TaskData(made, made.encode(examples))]
+    settings = Finetune(learning_rate=1e-2, epochs=6, batch_size=8)
+    runs = [finetune(folder, tasks, settings, seed=0) for _ in range(2)]
+    assert runs[0].losses == runs[1].losses
+    data = head("contrastive", tokenizer).encode(examples)
+    batch = made.collate(data, np.arange(data.num_items))
+    before = _margin(made.make_model(load(folder), ADAPTATIONS["full"]), batch)
+    assert _margin(runs[0].model.part(0), batch) > before + 0.1
+
+
+@torch.no_grad()
+def _margin(model: nn.Module, batch: dict[str, torch.Tensor]) -> float:
+    """Mean cosine of anchors with their positives over that with those of other anchors."""
+    anchor, positive, _ = (
+        nn.functional.normalize(model.eval()(batch), dim=-1)
+        .view(len(batch["input_ids"]) // 3, 3, -1)
+        .unbind(1)
+    )
+    cosines = anchor @ positive.T
+    others = ~torch.eye(len(cosines), dtype=torch.bool)
+    return float(cosines.diagonal().mean() - cosines[others].mean())
+
+
 @pytest.mark.parametrize(
     ("task", "kind", "message"),
     [
         ("micro-mnli", "cosine", "needs a task of values"),
         ("micro-stsb", "softmax", "needs a task of classes"),
         ("micro-rte", "triplet", "needs the labels entailment and contradiction"),
+        ("micro-rte", "contrastive", "needs the labels entailment and contradiction"),
+        ("micro-ner", "dropout_pairs", "needs texts, but those of micro-ner are lists of words"),
         ("micro-sst2", "softmax", "needs a pair of texts"),
         ("micro-ner", "softmax", "needs a pair of texts"),
     ],

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from safetensors.torch import save_file
 
-from harness.finetuning.heads.siamese import Embedder
+from harness.finetuning.heads.embedder import Embedder, PairEmbedder
 from harness.finetuning.protocol import Protocol
 from harness.models.backbone import Backbone
 from harness.models.build import load
@@ -21,6 +22,11 @@ from harness.models.checkpoints.sentence_embeddings import (
 from harness.pretraining.checkpoint_import import adopt
 
 KINDS = ("Transformer", "Pooling", "Normalize")
+WITH_DENSE = ("Transformer", "Pooling", "Dense", "Normalize")
+MODES = ("lasttoken", "mean_tokens", "weightedmean_tokens", "max_tokens", "cls_token")
+EVERY = {f"pooling_mode_{mode}": True for mode in (*MODES, "mean_sqrt_len_tokens")}
+"""All poolings, in another order than that of their concatenation."""
+TANH = "torch.nn.modules.activation.Tanh"
 
 
 def write_modules(
@@ -49,6 +55,21 @@ def write_modules(
     return folder
 
 
+def write_dense(
+    folder: Path, sizes: tuple[int, int], activation: str = TANH, number: int = 2, **more: Any
+) -> dict[str, torch.Tensor]:
+    """A Dense module in `folder`; returns its weights."""
+    module = folder / f"{number}_Dense"
+    module.mkdir(parents=True, exist_ok=True)
+    config = {"in_features": sizes[0], "out_features": sizes[1], "bias": True}
+    config |= {"activation_function": activation, **more}
+    (module / "config.json").write_text(json.dumps(config))
+    layer = torch.nn.Linear(*sizes)
+    weights = {"linear.weight": layer.weight.detach(), "linear.bias": layer.bias.detach()}
+    save_file(weights, module / "model.safetensors")
+    return weights
+
+
 def write_network(folder: Path, **fields: Any) -> Path:
     """A tiny BERT without a token head."""
     torch.manual_seed(0)
@@ -66,7 +87,8 @@ def write_network(folder: Path, **fields: Any) -> Path:
         ("cls_token", KINDS[:2], SentenceEmbedding(pooling="cls")),
         ("max_tokens", KINDS[:2], SentenceEmbedding(pooling="max")),
         ("lasttoken", KINDS[:2], SentenceEmbedding(pooling="last")),
-        ("mean_sqrt_len_tokens", KINDS[:2], SentenceEmbedding(pooling="mean")),
+        ("mean_sqrt_len_tokens", KINDS[:2], SentenceEmbedding(pooling="mean_sqrt_len")),
+        ("weightedmean_tokens", KINDS[:2], SentenceEmbedding(pooling="weighted_mean")),
     ],
 )
 def test_pooling_and_normalisation_are_read(
@@ -79,8 +101,9 @@ def test_pooling_and_normalisation_are_read(
 @pytest.mark.parametrize(
     ("mode", "kinds", "more", "problem"),
     [
-        ("mean_tokens", ("Transformer", "Pooling", "Dense"), {}, "the module Dense"),
-        ("weightedmean_tokens", KINDS, {}, "pooling_mode_weightedmean_tokens"),
+        ("mean_tokens", ("Transformer", "Pooling", "LSTM"), {}, "the module LSTM"),
+        ("other_tokens", KINDS, {}, "its pooling is pooling_mode_other_tokens"),
+        ("mean_tokens", (*KINDS, "Dense"), {}, "Pooling, Normalize, Dense in this order"),
         ("mean_tokens", ("Transformer",), {}, "not stated"),
         (
             "mean_tokens",
@@ -101,6 +124,34 @@ def test_embeddings_that_cannot_be_computed_say_so(
 ) -> None:
     found = read_embedding(write_modules(tmp_path, mode, kinds, **more))
     assert found and problem in found.problem and "set protocol.pooling" in found.problem
+
+
+@pytest.mark.parametrize(
+    ("activation", "more", "problem"),
+    [
+        ("torch.nn.modules.activation.Softmax", {}, "the activation function Softmax"),
+        (TANH, {"module_input_name": "token_embeddings"}, "2_Dense reads token_embeddings"),
+    ],
+)
+def test_dense_modules_that_cannot_be_computed_say_so(
+    activation: str, more: dict[str, Any], problem: str, tmp_path: Path
+) -> None:
+    write_modules(tmp_path, kinds=WITH_DENSE)
+    write_dense(tmp_path, (32, 8), activation, **more)
+    found = read_embedding(tmp_path)
+    assert found and problem in found.problem and not found.dense
+
+
+def test_a_dense_module_without_weights_says_so(tmp_path: Path) -> None:
+    write_modules(tmp_path, kinds=WITH_DENSE)
+    write_dense(tmp_path, (32, 8))
+    (tmp_path / "2_Dense" / "model.safetensors").unlink()
+    found = read_embedding(tmp_path)
+    assert found and "its module 2_Dense has no weights" in found.problem
+    (tmp_path / "2_Dense" / "config.json").write_text('{"in_features": 32}')
+    (tmp_path / "2_Dense" / "pytorch_model.bin").touch()
+    with pytest.raises(ValueError, match=r"is damaged: .*out_features"):
+        read_embedding(tmp_path)
 
 
 def test_other_models_have_no_embedding_and_keep_their_fingerprint(tmp_path: Path) -> None:
@@ -163,8 +214,58 @@ def test_the_length_is_at_most_the_positions(tmp_path: Path) -> None:
 
 
 def test_an_unsupported_embedding_is_refused(tmp_path: Path) -> None:
-    folder = write_modules(write_network(tmp_path / "model"), kinds=(*KINDS, "Dense"))
+    folder = write_modules(write_network(tmp_path / "model"), kinds=(*KINDS, "LSTM"))
     backbone = _imported(folder, tmp_path / "out")
-    with pytest.raises(ValueError, match="the module Dense, which is not supported"):
+    with pytest.raises(ValueError, match="the module LSTM, which is not supported"):
         Embedder(backbone, 1, Protocol())
-    assert Embedder(backbone, 1, Protocol(pooling="mean")).pooling == "mean"
+    assert Embedder(backbone, 1, Protocol(pooling="mean")).poolings == ("mean",)
+
+
+@torch.no_grad()
+def test_poolings_are_concatenated_and_pass_through_dense_layers(tmp_path: Path) -> None:
+    """Reference: sentence_transformers' Pooling and Dense, row by row in torch."""
+    folder = write_network(tmp_path / "model")
+    write_modules(folder, kinds=(*WITH_DENSE[:3], "Dense"), **{"1_Pooling/config": EVERY})
+    first = write_dense(folder, (6 * 32, 8))
+    second = write_dense(folder, (8, 5), "torch.nn.modules.linear.Identity", 3)
+    embedder = Embedder(_imported(folder, tmp_path / "out"), 1, Protocol()).eval()
+    ids, lengths = torch.randint(5, 90, (3, 7)), [7, 4, 1]
+    network, expected = transformers.AutoModel.from_pretrained(folder), []
+    for row, length in zip(ids, lengths, strict=True):
+        state = network(row[None, :length]).last_hidden_state[0]
+        places = torch.arange(1.0, length + 1)[:, None]
+        pooled = [state[0], state.max(0).values, state.mean(0), state.sum(0) / length**0.5]
+        pooled += [(state * places).sum(0) / places.sum(), state[-1]]
+        hidden = torch.tanh(first["linear.weight"] @ torch.cat(pooled) + first["linear.bias"])
+        expected.append(second["linear.weight"] @ hidden + second["linear.bias"])
+    mask = (torch.arange(7) < torch.tensor(lengths)[:, None]).long()
+    batch = {"input_ids": ids, "attention_mask": mask, "token_type_ids": 0 * ids}
+    torch.testing.assert_close(embedder(batch), torch.stack(expected), atol=1e-5, rtol=1e-5)
+    assert embedder.width == 5 and PairEmbedder(embedder.backbone, 3, Protocol()).eval()(
+        {name: rows[:2] for name, rows in batch.items()}
+    ).shape == (1, 3)
+
+
+def test_dense_layers_are_identified_trained_and_saved(tmp_path: Path) -> None:
+    folder = write_modules(write_network(tmp_path / "model"), kinds=WITH_DENSE)
+    write_dense(folder, (32, 8))
+    before = files.fingerprint(str(folder), None)
+    write_dense(folder, (32, 8))
+    assert files.fingerprint(str(folder), None) != before
+    backbone = _imported(folder, tmp_path / "out")
+    embedder = Embedder(backbone, 1, Protocol())
+    assert "projection.0.0.weight" in dict(embedder.named_parameters())
+    assert not [name for name in backbone.state_dict() if "projection" in name]
+    with torch.no_grad():
+        embedder.get_parameter("projection.0.0.weight").fill_(2)
+    backbone.save(tmp_path / "trained")
+    assert load(tmp_path / "trained").projection[0][0].weight.eq(2).all()
+    saved = files.fingerprint(str(tmp_path / "trained"), None)
+    assert saved != files.fingerprint(str(tmp_path / "out"), None)
+
+
+def test_dense_layers_of_other_widths_are_refused(tmp_path: Path) -> None:
+    folder = write_modules(write_network(tmp_path / "model"), kinds=WITH_DENSE)
+    write_dense(folder, (64, 8))
+    with pytest.raises(ValueError, match="must be 32, the width before it, but is 64"):
+        adopt(folder)
