@@ -48,8 +48,7 @@ class Classifier(TaskModel):
         family = "bilstm" if self.recurrent else backbone.family  # whose states are pooled
         self.pooling = pooling_of(protocol.pooling, self.reading, family)
         self.per_token = per_token
-        # Networks pretrained without sentence pairs have a single segment.
-        self.has_segments = getattr(backbone.network.config, "type_vocab_size", 2) > 1
+        self.has_segments = has_segments(backbone)
         self.dropout = nn.Dropout(protocol.head_dropout)
         width = self.recurrent.width if self.recurrent else backbone.hidden_size
         self.hidden: nn.Module = nn.Identity()
@@ -220,15 +219,21 @@ class Standardise(nn.BatchNorm1d):
         return super().forward(input)
 
 
+def has_segments(backbone: Backbone) -> bool:
+    """Whether a network tells the texts of a pair apart; those pretrained without pairs have a
+    single segment."""
+    return bool(getattr(backbone.network.config, "type_vocab_size", 2) > 1)
+
+
 def output_layer(backbone: Backbone, num_inputs: int, num_outputs: int) -> nn.Linear:
     """A linear layer initialised like the backbone, with zero biases."""
     layer = nn.Linear(num_inputs, num_outputs)
-    nn.init.normal_(layer.weight, std=_initial_range(backbone))
+    nn.init.normal_(layer.weight, std=initial_range(backbone))
     nn.init.zeros_(layer.bias)
     return layer
 
 
-def _initial_range(backbone: Backbone) -> float:
+def initial_range(backbone: Backbone) -> float:
     """Standard deviation of the backbone's initial weights."""
     config = backbone.network.config
     for name in ("initializer_range", "init_std"):

@@ -44,7 +44,7 @@ def make_model(
 
 def test_an_mlp_is_the_head_of_roberta(tokenizer: PreTrainedTokenizerFast) -> None:
     model = make_model(tokenizer, head="mlp")
-    config = RobertaConfig(hidden_size=H, num_labels=3, hidden_dropout_prob=0.0)
+    config = RobertaConfig(hidden_size=H, hidden_dropout_prob=0.0, id2label=dict(enumerate("abc")))
     other = RobertaClassificationHead(config).eval()
     other.dense.load_state_dict(model.hidden[1].state_dict())
     other.out_proj.load_state_dict(model.head.state_dict())
