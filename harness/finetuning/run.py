@@ -90,8 +90,7 @@ def finetune(
     Args:
         mixing: how batches of several tasks are mixed; null is the default of `Multitask`.
         adaptation: of a single task; several are trained with `full`.
-        on_epoch: called after each epoch with the model and the epoch, from 1; not after those in
-            which the layers of a teacher are learned.
+        on_epoch: called after each epoch of `settings` with the model and the epoch, from 1.
         callbacks: called on every update, after progress is reported.
         loggers: receive the mean loss and the learning rate, about LOGGED_POINTS times.
 
@@ -123,10 +122,9 @@ def finetune(
     whole = callbacks or settings.predicts_tokens or trainer.strategy.root_device.type != "cpu"
     used = None if whole else use_rows([first, *others], tasks)
     hook.on_epoch = with_all_rows(on_epoch, used) if on_epoch and used else on_epoch
-    loss, divergences = _loss(model, tasks), partial(multitask_divergences, heads)
     layers = _teacher_layers(model.backbone, tasks[0], adaptation, seed)
-    num_steps = batches.num_steps
-    module = FinetuningModule(model, loss, settings, num_steps, seed, used, divergences, layers)
+    given = _loss(model, tasks), settings, batches.num_steps, seed, used
+    module = FinetuningModule(model, *given, partial(multitask_divergences, heads), layers)
     module.train()  # loading leaves the backbone in evaluation mode, without dropout
     trainer.fit(module, DataLoader(batches, batch_size=None))
     if used:
