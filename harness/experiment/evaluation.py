@@ -17,6 +17,7 @@ from harness.finetuning.task_chain import (
     mixture_problem,
     siamese_problem,
 )
+from harness.finetuning.task_network import task_network_problem
 from harness.tasks import TASKS
 from harness.tasks.custom import AnySuite, as_suite, suite_named, tasks_of
 from harness.tasks.probes import PROBES
@@ -123,6 +124,21 @@ class Evaluate(ConfigModel):
             )
         for one in self.intermediate_tasks:
             self._check_intermediate(one)
+        return self
+
+    @model_validator(mode="after")
+    def _has_task_networks(self) -> "Evaluate":
+        if not self.protocol.head:
+            return self
+        earlier = [self.known_tasks[name] for one in self.intermediate_tasks for name in one.tasks]
+        tasks = [*self.chosen.values(), *earlier]
+        if why := task_network_problem(self.protocol, tasks, self.adaptation):
+            raise ValueError(why)
+        if any(one.siamese for one in self.intermediate_tasks):
+            raise ValueError(
+                "protocol.head is not part of a bi-encoder, but an intermediate task is siamese; "
+                "leave it out"
+            )
         return self
 
     @model_validator(mode="after")

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from harness.core.config import ConfigModel
 from harness.finetuning.adaptation import Adaptation
@@ -14,8 +14,33 @@ KINDS = ("classification", "regression")
 """Kinds of tasks with a teacher: those with a vector of outputs per example."""
 
 
+class LayerDistillation(ConfigModel):
+    """Learning a teacher's layers on the inputs of the task, before its outputs (Jiao et al. 2020,
+    section 3.2). The teacher's network reads every batch, without dropout."""
+
+    epochs: int = Field(default=20, ge=1, le=100_000)
+    """Epochs, before those of `finetune`, in which this is the only loss (section 4.2: 20, on
+    augmented data). One schedule of the learning rate spans both, where TinyBERT has two runs."""
+    hidden_weight: float = Field(default=1.0, ge=0)
+    """Squared error of embeddings and hidden states after a learned projection, layer by mapped
+    layer (equations 8 and 9)."""
+    attention_weight: float = Field(default=1.0, ge=0)
+    """Squared error of the attention scores, layer by mapped layer (equation 7)."""
+
+    @property
+    def weights(self) -> tuple[float, float]:
+        """Of hidden states and of attention."""
+        return self.hidden_weight, self.attention_weight
+
+    @model_validator(mode="after")
+    def _has_loss(self) -> "LayerDistillation":
+        if not any(self.weights):
+            raise ValueError("hidden_weight or attention_weight must be above 0, but both are 0")
+        return self
+
+
 class SoftTargetLoss(ConfigModel):
-    """How the outputs of a teacher are learned."""
+    """How the outputs of a teacher, and before them its layers, are learned."""
 
     temperature: float = Field(default=1.0, gt=0)
     """By which the logits of student and teacher are divided; the loss is times temperature^2
@@ -23,11 +48,14 @@ class SoftTargetLoss(ConfigModel):
     soft_target_weight: float = Field(default=1.0, ge=0, le=1)
     """Weight of the teacher's outputs; the task's own loss has the rest. 0 is fine-tuning without a
     teacher. Jiao et al. 2020, equation 10: 1."""
+    layers: LayerDistillation | None = None
+    """The teacher's embeddings, hidden states and attention, learned first; null: outputs alone."""
 
 
 class TaskDistillation(SoftTargetLoss):
     """Fine-tuning on the outputs of another arm that is fine-tuned on the same task: the prediction
-    layer of TinyBERT's task-specific distillation (Jiao et al. 2020, section 3.2, equation 10)."""
+    layer of TinyBERT's task-specific distillation (Jiao et al. 2020, section 3.2, equation 10),
+    with `layers` after its intermediate layers."""
 
     teacher: str
     """Name of the arm whose fine-tuned networks teach, seed by seed."""
@@ -42,6 +70,8 @@ def distillation_problem(
     """Why `tasks` cannot be learned from a teacher; empty if they can."""
     if not adaptation.trains:
         return f"distillation needs an adaptation that trains, but it is {adaptation.kind}"
+    if distillation.layers and adaptation.kind != "full":
+        return f"distillation.layers needs the adaptation full, but it is {adaptation.kind}"
     for task in tasks:
         if answered_as_text(task, protocol):
             return f"distillation needs an output layer, but {task.name} is answered as text"

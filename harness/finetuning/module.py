@@ -14,6 +14,7 @@ from harness.finetuning.methods.layerwise import begin_epoch, learning_rate_fact
 from harness.finetuning.multitask import Loss, MultitaskModel
 from harness.finetuning.protocol import Finetune
 from harness.finetuning.sift import Divergences, adversarial_divergence
+from harness.finetuning.teacher_layers import TeacherLayers
 from harness.finetuning.used_embeddings import UsedEmbeddings
 from harness.pretraining.optimization import configure
 from harness.pretraining.optimizer import Optimizer
@@ -29,7 +30,8 @@ OnEpoch = Callable[[MultitaskModel, int], Mapping[str, float]]
 class FinetuningModule(pl.LightningModule):
     """Minimises the task loss plus, each with a weight, the next-token loss on the inputs (Radford
     et al. 2018, equation 5) or the losses of auxiliary objectives, and the divergence of SiFT (He
-    et al. 2021, section 4)."""
+    et al. 2021, section 4). With the layers of a teacher, the first epochs minimise their loss
+    alone."""
 
     def __init__(
         self,
@@ -40,12 +42,19 @@ class FinetuningModule(pl.LightningModule):
         seed: int,
         used: UsedEmbeddings | None = None,
         divergences: Divergences | None = None,
+        layers: TeacherLayers | None = None,
     ) -> None:
-        """For `divergences`, which `finetune.sift_weight` needs, see `sift`."""
+        """For `divergences`, which `finetune.sift_weight` needs, see `sift`.
+
+        Args:
+            layers: of a teacher, learned first; null: none.
+        """
         super().__init__()
         self.used = used
         self.model, self.loss, self.finetune = model, loss, finetune
-        self.divergences = divergences
+        self.divergences, self.layers = divergences, layers
+        self.layer_epochs = layers.settings.epochs if layers else 0
+        """The first epochs of `finetune`, in which the layers are learned."""
         self.num_steps, self.seed = num_steps, seed
         self.auxiliary = AuxiliaryLosses(finetune.auxiliary) if finetune.auxiliary else None
         self.losses: list[Tensor] = []
@@ -61,6 +70,10 @@ class FinetuningModule(pl.LightningModule):
         if step % per_epoch == 0:
             begin_epoch(self.model, step // per_epoch)
         seed_torch(self.device, self.seed, step)
+        if self.layers and step < self.layer_epochs * per_epoch:
+            loss = self.layers.loss(self.model.backbone, batch)
+            self.losses.append(loss.detach())
+            return loss
         states = self.model.states(batch)
         outputs = self.model.outputs(batch, states).float()
         loss = self.loss(outputs, batch)
@@ -97,7 +110,9 @@ class FinetuningModule(pl.LightningModule):
         )
         decay = self.finetune.layer_decay
         factors = learning_rate_factors(self.model, decay) if decay else {}
-        found = configure(self.model, settings, schedule, self.num_steps, factors)
+        project = self.layers.project if self.layers else None
+        trained = torch.nn.ModuleList([self.model, project]) if project else self.model
+        found = configure(trained, settings, schedule, self.num_steps, factors)
         if self.used:
             found["optimizer"].register_step_pre_hook(self.used.count_decay)
         return found
@@ -127,7 +142,8 @@ class EpochCallback(pl.Callback):
             loss = torch.stack(module.losses[-module.log_every :]).mean()
             log_figures(module, loss=float(loss), learning_rate=self.rate)
         per_epoch = module.num_steps // module.finetune.epochs
-        if self.on_epoch and (step + 1) % per_epoch == 0:
-            scores = self.on_epoch(module.model, (step + 1) // per_epoch)
+        epoch = (step + 1) // per_epoch - module.layer_epochs
+        if self.on_epoch and epoch > 0 and (step + 1) % per_epoch == 0:
+            scores = self.on_epoch(module.model, epoch)
             log_figures(module, "holdout", **scores)
             module.train()  # scoring on the hold-out leaves it in evaluation mode

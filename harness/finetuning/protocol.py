@@ -79,7 +79,13 @@ class Protocol(ConfigModel):
     both_orders: bool = False
     """Whether pairs of symmetric tasks (similarity, paraphrase) are encoded in both orders and the
     vectors added (Radford et al. 2018, section 3.3)."""
+    head: Literal["mlp", "bilstm"] | None = None
+    """Task network below the output layer: null: none; `mlp`: a hidden layer with tanh on the
+    pooled vector, or on each token; `bilstm`: a bidirectional LSTM over the states, before pooling,
+    as in ELMo's task models (Peters et al. 2018, section 3.3). `native` pooling of a biLSTM takes
+    both ends."""
     head_dropout: float = Field(default=0.1, ge=0, lt=1)
+    """Dropout before the output layer, and before the task network."""
     max_sequence_length: int = Field(default=128, ge=8, le=10_000_000)
     """Most tokens of an input; the longer text of a pair is truncated first. Unless it is set, a
     sentence-transformers model scores similarity tasks with its own length."""

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from harness.finetuning.distillation import SoftTargetLoss
 from harness.finetuning.inputs import Batch
+from harness.models.backbone import Backbone
 
 TEACHER = "teacher"
 """Key of a batch: outputs [B, C] of the teacher."""
@@ -27,6 +28,13 @@ class SoftTargets:
     outputs: np.ndarray
     """[num_examples, C] logits of classes, or [num_examples, 1] values."""
     settings: SoftTargetLoss
+    network: Backbone | None = None
+    """The teacher's, if its layers are learned."""
+
+    @property
+    def layer_epochs(self) -> int:
+        """Epochs in which its layers are learned, before its outputs."""
+        return self.settings.layers.epochs if self.settings.layers else 0
 
 
 def read_soft_targets(

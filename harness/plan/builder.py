@@ -171,12 +171,15 @@ class PlanBuilder:
         if task.kind == "similarity" and layer is not None:
             base["reads_layer"] = True  # earlier versions read the last layer
         if arm.evaluate.distillation and task.train:
-            base["distillation"] = arm.evaluate.distillation.model_dump(exclude={"teacher"})
+            base["distillation"] = arm.evaluate.distillation.model_dump(
+                exclude={"teacher"}, exclude_none=True
+            )
         return base
 
     def _add_task(self, arm: Arm, task: Task, tokenizers: Mapping[int, str]) -> None:
         evaluate, seeds = arm.evaluate, self.experiment.seeds
-        cost = finetuning_flops(arm, task, evaluate.finetune)
+        teacher = self.teaching.of_layers(arm)
+        cost = finetuning_flops(arm, task, evaluate.finetune, teacher)
         has_model = arm.pretrain.model.facts.kind != "baseline"
         trained = has_model and task.train and evaluate.adaptation.trains
         tune: dict[str, str] = {}
@@ -194,6 +197,7 @@ class PlanBuilder:
             "diagnostics": evaluate.diagnostics if trained else (),
             "save_weights": bool(evaluate.save_weights and trained),
             "teaches": bool(arm.name in self.teaching.teachers and trained),
+            "teaches_layers": bool(arm.name in self.teaching.layer_teachers and trained),
         }
         given = {name: value for name, value in optional.items() if value}
         given |= self.graph.perturbation(evaluate)

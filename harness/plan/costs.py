@@ -122,14 +122,24 @@ def held_out_flops(run: Pretrain) -> float:
     return _forward_flops(run, HELD_OUT_TOKENS) * HELD_OUT_INPUTS
 
 
-def finetuning_flops(arm: Arm, task: Task, settings: Finetune) -> float:
-    """FLOPs of one fine-tuning run, for the estimate of the time."""
+def finetuning_flops(arm: Arm, task: Task, settings: Finetune, teacher: Arm | None = None) -> float:
+    """FLOPs of one fine-tuning run, for the estimate of the time.
+
+    Args:
+        teacher: whose layers are learned first, and whose network then reads every input; null:
+            none.
+    """
     protocol = arm.evaluate.protocol
     examples = min(task.train_size, protocol.max_train_examples or task.train_size)
     one = _forward_flops(arm.pretrain, MEAN_TASK_TOKENS, reading_of(protocol, arm.pretrain))
     passes = TRAINING * (settings.auxiliary.num_passes if settings.auxiliary else 1)
     passes += SIFT_PASSES if settings.sift_weight else 0
-    return passes * one * examples * settings.epochs
+    flops = passes * one * examples * settings.epochs
+    distillation = arm.evaluate.distillation
+    if teacher and distillation and distillation.layers:
+        taught = _forward_flops(teacher.pretrain, MEAN_TASK_TOKENS)
+        flops += (TRAINING * one + taught) * examples * distillation.layers.epochs
+    return flops
 
 
 def probe_flops(arm: Arm, probe: str) -> float:

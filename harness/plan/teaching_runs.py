@@ -17,8 +17,10 @@ class TeachingRuns:
     """The runs of the arms that teach others. They are added before those of their students."""
 
     def __init__(self, arms: Sequence[Arm]) -> None:
-        given = (arm.evaluate.distillation for arm in arms)
+        self.arms = {arm.name: arm for arm in arms}
+        given = [arm.evaluate.distillation for arm in arms]
         self.teachers = {one.teacher for one in given if one}
+        self.layer_teachers = {one.teacher for one in given if one and one.layers}
         self._keys: dict[tuple[str, str], dict[tuple[int, int], str]] = defaultdict(dict)
         """(arm, task) to (pretraining seed, fine-tuning seed) to key."""
 
@@ -26,6 +28,11 @@ class TeachingRuns:
         """Keeps a run, if it is of a teacher at the end of its pretraining."""
         if run.arm in self.teachers and run.pretrain_fraction == 1:
             self._keys[run.arm, run.task][run.pretrain_seed, run.finetune_seed] = run.key
+
+    def of_layers(self, arm: Arm) -> Arm | None:
+        """The arm whose layers an arm learns; null if it learns none."""
+        taught = arm.evaluate.distillation
+        return self.arms[taught.teacher] if taught and taught.layers else None
 
     def before(self, arm: Arm, task: Task, pretrain_seed: int, seed: int) -> dict[str, str]:
         """Role to key of the run on `task` from which a run of `arm` with these seeds learns; empty

@@ -18,6 +18,7 @@ from harness.finetuning.multitask import TaskData, save_head
 from harness.finetuning.run import finetune as train
 from harness.finetuning.soft_targets import OUTPUTS
 from harness.finetuning.task_chain import Multitask
+from harness.finetuning.teacher_layers import save_network
 from harness.tasks import scores
 from harness.tasks.examples import mixed
 from harness.tasks.load_examples import available_splits
@@ -90,6 +91,8 @@ def finetune(context: StageContext) -> Metrics:
         save_adapted(run.model, runner.adaptation, context.out / "weights")
     if spec.get("teaches") and run.model:
         np.save(context.out / OUTPUTS, runner.train_outputs(run.model))
+    if spec.get("teaches_layers") and run.model:
+        save_network(run.model.backbone, runner.head.tokenizer, context.out)
     frames, counts = [], {}
     noise = Perturbation.model_validate(spec.get("perturb") or {})
     for split in available_splits(runner.task, with_test=spec.get("predict_test", False)):

@@ -1,7 +1,7 @@
 """One task on one pretrained model, for the search of settings and the reported runs."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -33,6 +33,7 @@ from harness.finetuning.run import finetune, outputs, predict, prepared_model
 from harness.finetuning.search.trials import WORST
 from harness.finetuning.soft_targets import SoftTargets, read_soft_targets
 from harness.finetuning.task_model import TaskModel
+from harness.finetuning.teacher_layers import read_network
 from harness.models.checkpoints.files import read_metadata
 from harness.pretraining.callbacks import CHECKPOINTS, fraction_name
 from harness.tasks.examples import Examples, split_holdout
@@ -124,7 +125,11 @@ class TaskRunner:
         assert self.train_examples is not None
         shape = len(self.train_examples), self.head.num_outputs
         settings = SoftTargetLoss.model_validate(given)
-        return read_soft_targets(self.context.inputs["teacher"], settings, shape)
+        folder = self.context.inputs["teacher"]
+        targets = read_soft_targets(folder, settings, shape)
+        if not settings.layers:
+            return targets
+        return replace(targets, network=read_network(folder, self.head.tokenizer))
 
     def train_outputs(self, model: TaskModel) -> np.ndarray:
         """[num_examples, C] outputs of a model on the train set, from which others learn."""

@@ -3,10 +3,16 @@
 from collections.abc import Iterator, Sequence
 
 from harness.core.config import unknown_name
+from harness.data.corpora.sources import text_of_tokenizer
 from harness.experiment.arms import Arm
 from harness.experiment.checks.grid import Problems
+from harness.finetuning.distillation import LayerDistillation
+from harness.pretraining.recipes.compatibility import layer_problems
+from harness.pretraining.recipes.pretrain import Pretrain
 
 FIELD = ("evaluate", "distillation")
+KINDS = ("encoder", "checkpoint")
+"""Kinds of families whose layers are learned."""
 SHARED = ("answer", "holdout_fraction", "max_holdout_examples", "max_train_examples")
 """Fields of `evaluate.protocol` in which student and teacher agree: the outputs are those of the
 same examples."""
@@ -28,8 +34,12 @@ def problems(arm: Arm, arms: Sequence[Arm]) -> Problems:
     elif given not in others:
         yield place, f"evaluate.distillation.teacher: {unknown_name('the arm', given, others)}"
     else:
-        for why in _unsuitable(others[given], arm):
+        teacher = others[given]
+        for why in _unsuitable(teacher, arm):
             yield place, f"evaluate.distillation.teacher: {given!r} must {why}"
+        if distillation.layers:
+            for why in _layers(distillation.layers, teacher, arm):
+                yield (*FIELD, "layers"), f"{arm.name!r}: evaluate.distillation.layers: {why}"
 
 
 def _unsuitable(teacher: Arm, student: Arm) -> Iterator[str]:
@@ -51,6 +61,40 @@ def _unsuitable(teacher: Arm, student: Arm) -> Iterator[str]:
                 f"read the training examples of {student.name!r}, whose evaluate.protocol.{name} "
                 f"is {wanted}, but has {own}"
             )
+
+
+def _layers(settings: LayerDistillation, teacher: Arm, student: Arm) -> Iterator[str]:
+    """Why a student cannot learn the layers of a teacher."""
+    if not teacher.evaluate.adaptation.whole:
+        yield (
+            f"the adaptation of {teacher.name!r} must train the network's own weights, as full "
+            f"does, but it is {teacher.evaluate.adaptation.kind}"
+        )
+    for arm in (teacher, student):
+        run = arm.adapted
+        if run.model.facts.kind not in KINDS or run.representation != "bidirectional":
+            yield (
+                f"{arm.name!r} must be an encoder read bidirectional, but its family is "
+                f"{run.model.family}, read {run.representation}"
+            )
+    lengths = [one.evaluate.protocol.max_sequence_length for one in (teacher, student)]
+    if lengths[0] != lengths[1]:
+        yield (
+            f"{teacher.name!r} reads the inputs of {student.name!r}, whose "
+            f"protocol.max_sequence_length is {lengths[1]}, but has {lengths[0]}"
+        )
+    ours, theirs = student.pretrain, teacher.pretrain
+    if ours.model.checkpoint or theirs.model.checkpoint:
+        return  # known when they are read
+    if _tokenizer(ours) != _tokenizer(theirs):
+        yield f"{teacher.name!r} must have the tokenizer of {student.name!r}, but has another"
+    yield from layer_problems(*settings.weights, ours.size, theirs.size)
+
+
+def _tokenizer(run: Pretrain) -> tuple[object, ...]:
+    """What decides a tokenizer: its settings and text."""
+    own = run.tokenizer
+    return own.model_copy(update={"corpus": None}), text_of_tokenizer(own.corpus or run.corpus)
 
 
 def _is_baseline(arm: Arm) -> bool:

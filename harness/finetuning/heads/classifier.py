@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from harness.finetuning.adaptation import ADAPTATIONS, Adaptation, Frozen
+from harness.finetuning.heads.task_networks import BiLstm, mlp
 from harness.finetuning.inputs import Batch, orders
 from harness.finetuning.length_groups import states_by_length
 from harness.finetuning.pooling import ScalarMix, pool, pooling_of
@@ -23,7 +24,8 @@ STANDARD_RANGE = 0.02
 
 
 class Classifier(TaskModel):
-    """Backbone, pooling and a linear layer, or a linear layer on every token.
+    """Backbone, pooling and a linear layer, or a linear layer on every token; below it the task
+    network of `protocol.head`.
 
     The attention pattern is that of pretraining, except that `permuted` networks (XLNet) attend
     bidirectionally (Yang et al. 2019, section 2.2), as do `prefix` networks, for which the whole
@@ -42,12 +44,17 @@ class Classifier(TaskModel):
         self.backbone = backbone
         own = backbone.representation
         self.reading = "bidirectional" if own == "permuted" else own
-        self.pooling = pooling_of(protocol.pooling, self.reading, backbone.family)
+        self.recurrent = BiLstm(backbone.hidden_size) if protocol.head == "bilstm" else None
+        family = "bilstm" if self.recurrent else backbone.family  # whose states are pooled
+        self.pooling = pooling_of(protocol.pooling, self.reading, family)
         self.per_token = per_token
-        # Networks pretrained without sentence pairs have a single segment.
-        self.has_segments = getattr(backbone.network.config, "type_vocab_size", 2) > 1
+        self.has_segments = has_segments(backbone)
         self.dropout = nn.Dropout(protocol.head_dropout)
-        self.head = output_layer(backbone, backbone.hidden_size, num_outputs)
+        width = self.recurrent.width if self.recurrent else backbone.hidden_size
+        self.hidden: nn.Module = nn.Identity()
+        if protocol.head == "mlp":
+            self.hidden = mlp(output_layer(backbone, width, width), protocol.head_dropout)
+        self.head = output_layer(backbone, width, num_outputs)
         self.mix: ScalarMix | None = None
         self.standardise: nn.Module = nn.Identity()
         self.layer: int | None = None
@@ -80,17 +87,33 @@ class Classifier(TaskModel):
         Args:
             states: [B, T, H] for each order of the texts.
         """
-        if self.per_token:
-            features = self.token_features(batch, states)
-        else:
-            features = self.standardise(self.features(batch, states))
-        logits: Tensor = self.head(self.dropout(features))
+        logits: Tensor = self.head(self.dropout(self.hidden(self._read(batch, states))))
         return logits
 
-    def token_features(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
+    def _read(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
+        """[B, H], or [B, T, H] per token: what the layers above pooling read."""
+        if self.recurrent:
+            states = self._recurrent_states(self.recurrent, batch, states)
+            return states[0] if self.per_token else self.features(batch, states)
+        if self.per_token:
+            (state,) = states
+            return self._standardised(state, batch["attention_mask"])
+        pooled: Tensor = self.standardise(self.features(batch, states))
+        return pooled
+
+    def _recurrent_states(
+        self, network: BiLstm, batch: Batch, states: Sequence[Tensor]
+    ) -> list[Tensor]:
+        """[B, T, H] of the biLSTM, for each order of the texts."""
+        masks = [one["attention_mask"] for one in orders(batch)]
+        return [
+            network(self.dropout(self._standardised(state, mask)), mask)
+            for state, mask in zip(states, masks, strict=True)
+        ]
+
+    def _standardised(self, state: Tensor, mask: Tensor) -> Tensor:
         """[B, T, H] standardised states; zeros at padding, which must not enter the statistics."""
-        (state,) = states
-        real = batch["attention_mask"].bool()
+        real = mask.bool()
         features = torch.zeros_like(state)
         features[real] = self.standardise(state[real]).to(state.dtype)
         return features
@@ -196,15 +219,21 @@ class Standardise(nn.BatchNorm1d):
         return super().forward(input)
 
 
+def has_segments(backbone: Backbone) -> bool:
+    """Whether a network tells the texts of a pair apart; those pretrained without pairs have a
+    single segment."""
+    return bool(getattr(backbone.network.config, "type_vocab_size", 2) > 1)
+
+
 def output_layer(backbone: Backbone, num_inputs: int, num_outputs: int) -> nn.Linear:
     """A linear layer initialised like the backbone, with zero biases."""
     layer = nn.Linear(num_inputs, num_outputs)
-    nn.init.normal_(layer.weight, std=_initial_range(backbone))
+    nn.init.normal_(layer.weight, std=initial_range(backbone))
     nn.init.zeros_(layer.bias)
     return layer
 
 
-def _initial_range(backbone: Backbone) -> float:
+def initial_range(backbone: Backbone) -> float:
     """Standard deviation of the backbone's initial weights."""
     config = backbone.network.config
     for name in ("initializer_range", "init_std"):

@@ -13,7 +13,7 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from harness.models.backbone import Backbone
 from harness.pretraining.learners.attention_scores import return_attention
-from harness.pretraining.learners.distillation_losses import LOSSES, Compared
+from harness.pretraining.learners.distillation_losses import LOSSES, Compared, projection
 from harness.pretraining.learners.learner import (
     Learner,
     Predictions,
@@ -54,9 +54,8 @@ class Distilled(Learner):
             self.metric_prefixes = {"token": None}
         self.project = None
         if "hidden" in self.compared:
-            self.project = nn.Linear(self.backbone.hidden_size, teacher.hidden_size)
-            nn.init.normal_(self.project.weight, std=initializer_range)
-            nn.init.zeros_(self.project.bias)
+            widths = self.backbone.hidden_size, teacher.hidden_size
+            self.project = projection(*widths, initializer_range)
         self._record_outputs()
 
     @property

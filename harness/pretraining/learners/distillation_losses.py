@@ -31,6 +31,14 @@ class Compared:
     """From the student's hidden size to the teacher's."""
 
 
+def projection(from_width: int, to_width: int, initializer_range: float) -> nn.Linear:
+    """A new projection of a student's states to the width of its teacher's."""
+    project = nn.Linear(from_width, to_width)
+    nn.init.normal_(project.weight, std=initializer_range)
+    nn.init.zeros_(project.bias)
+    return project
+
+
 def soft_target(compared: Compared) -> Tensor:
     """T^2 x cross-entropy to the teacher's distribution, both softened (Hinton et al. 2015,
     section 2), summed over the predictions [M].

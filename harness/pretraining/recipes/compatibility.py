@@ -212,14 +212,21 @@ def _teacher(run: PretrainSettings, longest: int) -> Iterator[str]:
             "distillation.cosine_weight needs a student as wide as its teacher, but hidden_size is "
             f"{ours.hidden_size}, and the teacher's {theirs.hidden_size}"
         )
-    if distillation.attention_weight and ours.num_heads != theirs.num_heads:
+    weights = distillation.hidden_weight, distillation.attention_weight
+    yield from layer_problems(*weights, ours, theirs)
+    yield from _relations(distillation.relations, ours, theirs)
+
+
+def layer_problems(
+    hidden_weight: float, attention_weight: float, ours: Size, theirs: Size
+) -> Iterator[str]:
+    """Why the layers of a student of size `ours` cannot be compared with those of its teacher."""
+    if attention_weight and ours.num_heads != theirs.num_heads:
         yield (
             "distillation.attention_weight needs as many heads as the teacher has, "
             f"{theirs.num_heads}, but num_heads is {ours.num_heads}"
         )
-    yield from _relations(distillation.relations, ours, theirs)
-    mapped = distillation.hidden_weight or distillation.attention_weight
-    if mapped and theirs.num_layers % ours.num_layers:
+    if (hidden_weight or attention_weight) and theirs.num_layers % ours.num_layers:
         yield (
             "distillation.hidden_weight and attention_weight need a teacher with a multiple of the "
             f"student's layers, but it has {theirs.num_layers}, and num_layers is {ours.num_layers}"
