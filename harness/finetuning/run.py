@@ -112,24 +112,37 @@ def finetune(
         gradient_clip_val=1.0,
     )
     heads = [task.head for task in tasks]
-    first = prepared_model(model_folder, heads[0], adaptation, seed, settings)
-    # Each head is initialised as for its task alone.
-    others = [_with_head(head, first.backbone, adaptation, seed) for head in heads[1:]]
-    model = MultitaskModel([first, *others], mixing)
+    model = _with_heads(model_folder, heads, mixing, adaptation, settings, seed)
     choose_attention(model, compute)
     costs = _costs(model.part(0), tasks[0], settings) if len(tasks) == 1 else None
     # Callbacks read all weights, and auxiliary losses predict all tokens.
     whole = callbacks or settings.predicts_tokens or trainer.strategy.root_device.type != "cpu"
-    used = None if whole else use_rows([first, *others], tasks)
+    used = None if whole else use_rows([model.part(i) for i in range(len(heads))], tasks)
     hook.on_epoch = with_all_rows(on_epoch, used) if on_epoch and used else on_epoch
     layers = _teacher_layers(model.backbone, tasks[0], adaptation, seed)
-    given = _loss(model, tasks), settings, batches.num_steps, seed, used
-    module = FinetuningModule(model, *given, partial(multitask_divergences, heads), layers)
+    loss, divergences = _loss(model, tasks), partial(multitask_divergences, heads)
+    module = FinetuningModule(
+        model, loss, settings, batches.num_steps, seed, used, divergences, layers
+    )
     module.train()  # loading leaves the backbone in evaluation mode, without dropout
     trainer.fit(module, DataLoader(batches, batch_size=None))
     if used:
         used.restore()
     return Finetuned(model, *_ends(module, batches), batches.shares.tolist(), costs)
+
+
+def _with_heads(
+    model_folder: Path,
+    heads: Sequence[TaskHead],
+    mixing: Multitask,
+    adaptation: Adaptation,
+    settings: Finetune,
+    seed: int,
+) -> MultitaskModel:
+    """The backbone in `model_folder` with all heads, each initialised as for its task alone."""
+    first = prepared_model(model_folder, heads[0], adaptation, seed, settings)
+    others = [_with_head(head, first.backbone, adaptation, seed) for head in heads[1:]]
+    return MultitaskModel([first, *others], mixing)
 
 
 def _loss(model: MultitaskModel, tasks: Sequence[TaskData]) -> Loss:
