@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from harness.finetuning.auxiliary import Auxiliary
 from harness.finetuning.auxiliary_batches import HOLDOUT, key_of, part_of
 from harness.finetuning.inputs import Batch
-from harness.finetuning.multitask import TASK, Loss, MultitaskModel
+from harness.finetuning.multitask import TASK, Loss
+from harness.finetuning.task_model import TaskModel
 
 Gradient = Sequence[Tensor | None]
 """Of each parameter, in its shape; null where a loss does not depend on it."""
@@ -45,7 +46,7 @@ class AuxiliaryLosses(nn.Module):
             return self.initial
         return self.initial.sum() * self.logits.softmax(0)
 
-    def total(self, model: MultitaskModel, loss: Loss, batch: Batch, own: Tensor) -> Tensor:
+    def total(self, model: TaskModel, loss: Loss, batch: Batch, own: Tensor) -> Tensor:
         """Scalar [] weighted sum of the losses of an update; then changes the weights, if learned.
 
         Args:
@@ -66,7 +67,7 @@ class AuxiliaryLosses(nn.Module):
             self.logits += self.settings.step_size * rises
         return (weights * torch.stack(losses)).sum()
 
-    def _of_objectives(self, model: MultitaskModel, batch: Batch) -> Iterator[Tensor]:
+    def _of_objectives(self, model: TaskModel, batch: Batch) -> Iterator[Tensor]:
         for index, one in enumerate(self.settings.objectives):
             made = part_of(batch, key_of(index)) | {TASK: batch[TASK]}
             yield model.token_loss(made, one.objective.representation)

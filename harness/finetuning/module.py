@@ -14,6 +14,7 @@ from harness.finetuning.methods.layerwise import begin_epoch, learning_rate_fact
 from harness.finetuning.multitask import Loss, MultitaskModel
 from harness.finetuning.protocol import Finetune
 from harness.finetuning.sift import Divergences, adversarial_divergence
+from harness.finetuning.task_model import TaskModel
 from harness.finetuning.teacher_layers import TeacherLayers
 from harness.finetuning.used_embeddings import UsedEmbeddings
 from harness.pretraining.optimization import configure
@@ -35,7 +36,7 @@ class FinetuningModule(pl.LightningModule):
 
     def __init__(
         self,
-        model: MultitaskModel,
+        model: TaskModel,
         loss: Loss,
         finetune: Finetune,
         num_steps: int,

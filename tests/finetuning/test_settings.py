@@ -14,7 +14,8 @@ from harness.experiment.experiment import MAX_SEEDS
 from harness.finetuning.adaptation import ADAPTATIONS, Adaptation
 from harness.finetuning.heads.classifier import Classifier
 from harness.finetuning.heads.head import TaskHead
-from harness.finetuning.module import FinetuningModule, Loss
+from harness.finetuning.module import FinetuningModule
+from harness.finetuning.multitask import Loss
 from harness.finetuning.protocol import Finetune, Protocol
 from harness.finetuning.run import prepared_model
 from harness.finetuning.search.trials import WORST

@@ -1,9 +1,11 @@
 """Static vectors: CBOW's mean by a loop; vectors from a file."""
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 import torch
+from torch import Tensor
 
 from harness.models import Architecture, Size
 from harness.models.backbone import Backbone
@@ -77,7 +79,7 @@ def test_vectors_of_a_file(tmp_path: Path) -> None:
         f"x {numbers(4)}",
     )
     assert init_embeddings(backbone, path, WORDS) == 3
-    weights = backbone.network.get_input_embeddings().weight
+    weights = cast(Tensor, backbone.network.get_input_embeddings().weight)
     assert weights[3].tolist() == [1.0 + i for i in range(8)]
     assert weights[7].tolist() == [2.0 + i for i in range(8)]
     assert weights[6].tolist() == [3.0 + i for i in range(8)]

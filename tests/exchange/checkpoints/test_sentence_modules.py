@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -21,11 +22,11 @@ from tests.models.checkpoints.test_sentence_embeddings import (
 
 
 def test_written_modules_are_those_that_were_read(tmp_path: Path) -> None:
-    lengths = {"max_seq_length": 64}
+    given: Any = {"1_Pooling/config": EVERY, "sentence_bert_config": {"max_seq_length": 64}}
     folder = write_theirs(
         write_network(tmp_path / "theirs"),
         kinds=WITH_DENSE,
-        **{"1_Pooling/config": EVERY, "sentence_bert_config": lengths},
+        **given,
     )
     weights = write_dense(folder, (6 * 32, 8))
     backbone, out = adopt(folder), tmp_path / "out"

@@ -20,7 +20,10 @@ PROTOCOL = Protocol(pooling="mean", max_sequence_length=24)
 def test_a_document_of_two_queries_is_encoded_once(tokenizer: PreTrainedTokenizerFast) -> None:
     head = Retrieval(make_task("retrieval"), PROTOCOL, tokenizer)
     data = head.encode(Examples([("cat", "a dog"), ("dog", "a dog"), ("rain", "in")], np.ones(3)))
-    texts = [tokenizer.decode(row, skip_special_tokens=True) for row in data.input_ids]
+    texts = [
+        tokenizer.decode(row, skip_special_tokens=True)
+        for row in map(data.input_ids.__getitem__, range(5))
+    ]
     assert texts == ["cat", "dog", "rain", "a dog", "in"] and data.num_items == 5
 
 

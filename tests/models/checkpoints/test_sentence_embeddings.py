@@ -61,7 +61,7 @@ def write_dense(
     """A Dense module in `folder`; returns its weights."""
     module = folder / f"{number}_Dense"
     module.mkdir(parents=True, exist_ok=True)
-    config = {"in_features": sizes[0], "out_features": sizes[1], "bias": True}
+    config: dict[str, Any] = {"in_features": sizes[0], "out_features": sizes[1], "bias": True}
     config |= {"activation_function": activation, **more}
     (module / "config.json").write_text(json.dumps(config))
     layer = torch.nn.Linear(*sizes)
@@ -225,7 +225,8 @@ def test_an_unsupported_embedding_is_refused(tmp_path: Path) -> None:
 def test_poolings_are_concatenated_and_pass_through_dense_layers(tmp_path: Path) -> None:
     """Reference: sentence_transformers' Pooling and Dense, row by row in torch."""
     folder = write_network(tmp_path / "model")
-    write_modules(folder, kinds=(*WITH_DENSE[:3], "Dense"), **{"1_Pooling/config": EVERY})
+    given: Any = {"1_Pooling/config": EVERY}
+    write_modules(folder, kinds=(*WITH_DENSE[:3], "Dense"), **given)
     first = write_dense(folder, (6 * 32, 8))
     second = write_dense(folder, (8, 5), "torch.nn.modules.linear.Identity", 3)
     embedder = Embedder(_imported(folder, tmp_path / "out"), 1, Protocol()).eval()
@@ -259,7 +260,8 @@ def test_dense_layers_are_identified_trained_and_saved(tmp_path: Path) -> None:
     with torch.no_grad():
         embedder.get_parameter("projection.0.0.weight").fill_(2)
     backbone.save(tmp_path / "trained")
-    assert load(tmp_path / "trained").projection[0][0].weight.eq(2).all()
+    trained = load(tmp_path / "trained").projection[0].get_parameter("0.weight")
+    assert trained.eq(2).all()
     saved = files.fingerprint(str(tmp_path / "trained"), None)
     assert saved != files.fingerprint(str(tmp_path / "out"), None)
 

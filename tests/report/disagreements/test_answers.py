@@ -155,8 +155,8 @@ def test_the_test_is_on_the_majority_answers_that_are_shown(study: Study) -> Non
         assert part[f"{arm}: right"].tolist() == shown_right.tolist()
     part[["none: right", "nsp: right"]] = False
     part.loc[:2, "none: right"] = True
-    both = (part[f"{arm}: right"].to_numpy(float) for arm in arms)
-    flips = answers._flips(*both, independent=True)
+    one, other = (part[f"{arm}: right"].to_numpy(float) for arm in arms)
+    flips = answers._flips(one, other, independent=True)
     assert (flips.only_first, flips.only_second, flips.examples) == (3, 0, len(part))
     assert flips.test and flips.test.p_value == 0.25
     (shown,) = answers.flipped_examples(task, sides).values()

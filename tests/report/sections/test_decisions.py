@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from harness.experiment.experiment import Axis
 from harness.report.page import write_report
 from harness.report.sections.decisions import (
     CHECKPOINTS,
@@ -35,7 +36,7 @@ def with_axes(data: MadeUpResults) -> MadeUpResults:
         replace(arm, labels=dict(zip(("method", "size"), arm.name.split("/"), strict=True)))
         for arm in data.plan.arms
     ]
-    grid = {
+    grid: dict[str, Axis] = {
         name: {label: {} for label in dict.fromkeys(a.labels[name] for a in arms)}
         for name in arms[0].labels
     }

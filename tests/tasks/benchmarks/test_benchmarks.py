@@ -273,8 +273,9 @@ def test_diagnostics_take_the_names_of_rte() -> None:
 
 def test_pairs_of_winogender_are_neighbours() -> None:
     """Also where rows are missing, or in another order."""
-    columns = {"premise": list("abcde"), "hypothesis": list("uvwxy"), "idx": [0, 1, 3, 22, 23]}
-    assert prepared("rte_and_diagnostics", **columns)["pair"] == [0, 0, 1, 11, 11]
+    columns: dict[str, list[Any]] = {"premise": list("abcde"), "hypothesis": list("uvwxy")}
+    numbers = [0, 1, 3, 22, 23]
+    assert prepared("rte_and_diagnostics", **columns, idx=numbers)["pair"] == [0, 0, 1, 11, 11]
 
 
 def test_winogender_alone_has_groups(mirror: Mirror) -> None:
