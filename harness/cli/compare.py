@@ -10,6 +10,7 @@ from harness.cli import options
 
 if TYPE_CHECKING:
     from harness.report.two_arms.arm_comparison import ArmComparison
+    from harness.report.two_arms.arm_order import ArmOrder
     from harness.report.two_arms.measured import MeasuredArm
     from harness.study import Study
 
@@ -29,7 +30,10 @@ def compare(
         Path, typer.Argument(metavar="EXPERIMENT", help="experiment file, or EXPERIMENT:ARM")
     ],
     first: Annotated[
-        str, typer.Argument(metavar="A", help="arm, or EXPERIMENT:ARM", autocompletion=_arms)
+        str,
+        typer.Argument(
+            metavar="A", help="arm, EXPERIMENT:ARM, or another experiment", autocompletion=_arms
+        ),
     ],
     second: Annotated[
         str | None,
@@ -42,8 +46,9 @@ def compare(
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
     """Compares two arms: EXPERIMENT A B, or across experiments EXPERIMENT:A EXPERIMENT:B; with
-    variants EXPERIMENT@VARIANT:A. Results in the store without an experiment file, of 'harness
-    evaluate' or imported, are named as NAME:ARM, or NAME if there is one arm.
+    variants EXPERIMENT@VARIANT:A. Of two EXPERIMENTs without arms, prints how many pairs of the
+    arms that both have are ordered alike. Results in the store without an experiment file, of
+    'harness evaluate' or imported, are named as NAME:ARM, or NAME if there is one arm.
 
     Prints the difference of the average and of each column with 95 % interval and p, the examples
     that only one arm answers right, and the fields in which the arms differ. --set applies to
@@ -53,7 +58,7 @@ def compare(
         if second is None:
             alone = "--variant needs one experiment and two arms, A B; else EXPERIMENT@VARIANT:ARM"
             options.require(not variant, alone)
-            found = _across(str(experiment), first, store, set_, average)
+            found = _without_arm(str(experiment), first, store, set_, average)
         else:
             study = options.load_study(experiment, set_, variant, store)
             one, arm = _side(first, study, set_, store)
@@ -61,6 +66,16 @@ def compare(
             found = one.compare(arm, beside, other, average)
         text = found.render(format.value)
     print(text.rstrip("\n"))
+
+
+def _without_arm(
+    first: str, second: str, store: Path, set_: Sequence[str] | None, average: str | None
+) -> "ArmComparison | ArmOrder":
+    """Of `EXPERIMENT:ARM` twice, or of two experiments."""
+    if not all(_is_of_file(text) and ":" not in text for text in (first, second)):
+        return _across(first, second, store, set_, average)
+    options.require(average is None, "--average is for two arms; leave it out")
+    return _study(first, set_, store).compare_order(_study(second, set_, store))
 
 
 def _across(

@@ -44,3 +44,15 @@ def averages(results: Results, scores: pd.DataFrame, by: Sequence[str]) -> pd.Da
 def seed_averages(results: Results) -> pd.DataFrame:
     """Columns arm, pretrain_seed, average (x 100)."""
     return averages(results, results.get(scores_frame), ["arm", "pretrain_seed"])
+
+
+def averages_by_arm(averages: pd.DataFrame) -> dict[str, np.ndarray]:
+    """Arm to its averages [num_seeds], the pretraining seeds in one order for all arms; without
+    arms that lack a seed that another has.
+
+    Args:
+        averages: columns arm, pretrain_seed, average.
+    """
+    by_seed = averages.pivot(index="pretrain_seed", columns="arm", values="average")
+    complete = by_seed.dropna(axis="columns").astype(float)
+    return {str(arm): complete[arm].to_numpy() for arm in complete}

@@ -40,3 +40,21 @@ def test_arms_of_experiments_and_variants(
     monkeypatch.setattr(options, "load_study", load)
     assert CliRunner().invoke(app, ["compare", *arguments]).exit_code == 0
     assert tuple(seen) == expected
+
+
+def test_two_experiments_without_arms_are_ordered(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+
+    def load(path: Any, set_: Any, variants: Any, store: Any) -> Any:
+        def compare_order(other: Any) -> Any:
+            seen.extend((str(path), other.name))
+            return SimpleNamespace(render=lambda format: "")
+
+        name = "@".join([str(path), *(variants or ())])
+        return SimpleNamespace(name=name, compare_order=compare_order)
+
+    monkeypatch.setattr(options, "load_study", load)
+    assert CliRunner().invoke(app, ["compare", "a.yaml", "b.yaml@long"]).exit_code == 0
+    assert seen == ["a.yaml", "b.yaml@long"]
+    found = CliRunner().invoke(app, ["compare", "a.yaml", "b.yaml", "--average", "mean_of_tasks"])
+    assert found.exit_code == 2

@@ -12,7 +12,7 @@ from harness.analysis.statistics.decisions import Decisions, decisions
 from harness.leaderboard.cells import MISSING
 from harness.leaderboard.text_tables import TextTable
 from harness.report.layout import Section
-from harness.report.run_scores import seed_averages
+from harness.report.run_scores import averages_by_arm, seed_averages
 from harness.report.sections.curves import learning_points
 
 CHECKPOINTS = "share of the updates"
@@ -82,25 +82,17 @@ def _levels(results: Results) -> Iterator[tuple[str, Mapping[str, Scores]]]:
     shares = learning_points(results)
     if len(shares):
         groups: Any = shares.groupby("pretrain_fraction")
-        by_share = {float(share): group for share, group in groups}
-        yield CHECKPOINTS, {f"{share:.3g}": _scores(by_share[share]) for share in sorted(by_share)}
+        yield CHECKPOINTS, {f"{share:.3g}": averages_by_arm(points) for share, points in groups}
     ends = seed_averages(results)
     for axis in results.experiment.grid:
         found: dict[str, dict[str, np.ndarray]] = {}
-        scores = _scores(ends)
+        scores = averages_by_arm(ends)
         for arm in results.plan.arms:
             others = "/".join(label for of, label in arm.labels.items() if of != axis)
             if arm.name in scores:
                 found.setdefault(arm.labels[axis], {})[others] = scores[arm.name]
         if len(found) > 1:
             yield axis, found
-
-
-def _scores(points: pd.DataFrame) -> dict[str, np.ndarray]:
-    """Arm to the averages of its seeds, of the arms that have all seeds."""
-    by_seed = points.pivot(index="pretrain_seed", columns="arm", values="average")
-    complete = by_seed.dropna(axis="columns").astype(float)
-    return {str(arm): complete[arm].to_numpy() for arm in complete}
 
 
 def _row(one: LevelDecisions) -> list[str]:
