@@ -381,7 +381,7 @@ def test_a_length_that_is_set_is_kept(bert: Path) -> None:
 def test_an_unsupported_embedding_is_planned_with_its_reason(bert: Path, tmp_path: Path) -> None:
     folder = tmp_path / "model"
     shutil.copytree(bert, folder)
-    write_modules(folder, kinds=("Transformer", "Pooling", "Dense"))
+    write_modules(folder, kinds=("Transformer", "Pooling", "LSTM"))
     (line,) = _similarity(folder).unsupported_lines
-    assert "the module Dense, which is not supported; set protocol.pooling" in line
+    assert "the module LSTM, which is not supported; set protocol.pooling" in line
     assert not _similarity(folder, "evaluate.protocol.pooling=mean").unsupported

@@ -21,6 +21,7 @@ from harness.report.findings.board import (
     read_evidence,
     screened,
 )
+from harness.report.findings.decisions import read_decisions
 from harness.report.findings.page import board, shown
 from harness.report.verdict_rows import COLUMNS
 from tests.paths import ROOT
@@ -207,7 +208,8 @@ def test_broken_files_are_named(tmp_path: Path, lines: list[list[str]], expected
 
 def test_the_committed_board_is_that_of_the_committed_reports() -> None:
     found = findings(read_evidence(ROOT / "reports"), published_relations())
-    page = board(found, ROOT / "reports", ROOT / "docs" / "findings.md")
+    decisions = read_decisions(ROOT / "reports")
+    page = board(found, ROOT / "reports", ROOT / "docs" / "findings.md", decisions)
     assert page == (ROOT / "docs" / "findings.md").read_text()
 
 
