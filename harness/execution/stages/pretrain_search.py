@@ -3,6 +3,7 @@
 import json
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +21,8 @@ from harness.finetuning.search.pretrain_search import (
 )
 from harness.plan.search_stages import trial_role
 from harness.pretraining.distributed import rank
+from harness.pretraining.objectives.outputs import CorrectedToken, Output, ReplacedToken
+from harness.pretraining.recipes.pretrain import Pretrain
 
 TRIAL = "trial.json"
 
@@ -31,18 +34,39 @@ def pretrain_trial(context: StageContext) -> Metrics:
     search = PretrainSearch.model_validate({**context.spec["search"], "trials": number + 2})
     point = optuna_search.point(search, number)
     begin = time.perf_counter()
+    run = with_settings(declared_run(context), point)
     with TemporaryDirectory(dir=context.state) as folder:
-        own = replace(context, out=Path(folder))
         try:
-            figures = train_network(own, with_settings(declared_run(context), point))
+            figures = train_network(replace(context, out=Path(folder)), run)
         except FloatingPointError:
             figures = {}
-    loss = figures.get("validation_loss")
-    loss = loss if loss is not None and math.isfinite(loss) else None
+    loss = selection_loss(figures, run)
     if rank() == 0:
         found = PretrainTrial(number, loss, time.perf_counter() - begin, point)
         write_json(context.out / TRIAL, asdict(found))
     return {**figures, "validation_loss": loss}
+
+
+def selection_loss(figures: Mapping[str, float | None], run: Pretrain) -> float | None:
+    """The held-out loss that trials are selected by; null if it is unknown or not finite.
+
+    With a generator it is the sum that is trained, each part with its weight (Clark et al. 2020,
+    section 2; Meng et al. 2021, section 3.2): without contrast and pairs, as without a generator.
+    """
+    loss = 0.0
+    for name, weight in _weights(run.objectives[-1].output).items():
+        part = figures.get(f"validation_{name}")
+        loss += math.nan if part is None else weight * part
+    return loss if math.isfinite(loss) else None
+
+
+def _weights(output: Output) -> Mapping[str, float]:
+    """Name of each held-out loss to its weight in the sum."""
+    if isinstance(output, ReplacedToken):
+        return {"generator_loss": 1.0, "replaced_loss": output.discriminator_weight}
+    if isinstance(output, CorrectedToken):
+        return {"generator_loss": 1.0, "replaced_loss": output.copy_weight, "corrected_loss": 1.0}
+    return {"loss": 1.0}
 
 
 def tune_pretraining(context: StageContext) -> Metrics:
