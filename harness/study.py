@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from harness.report.layout import Plot
     from harness.report.summary import Summary
     from harness.report.two_arms.arm_comparison import ArmComparison
-    from harness.report.two_arms.arm_order import ArmOrder
 
 
 class Study:
@@ -210,16 +209,6 @@ class Study:
         results = self.results
         beside = other.results if other else results
         return compare((results, first), (beside, second), average)
-
-    def compare_order(self, other: "Study") -> "ArmOrder":
-        """How the arms that both studies have are ordered in each, by their averages.
-
-        Raises:
-            ValueError: the studies differ in suite or tasks, or share fewer than two finished arms.
-        """
-        from harness.report.two_arms.arm_order import compare_order
-
-        return compare_order(self.results, other.results)
 
     def resampled(self) -> dict[str, dict[str, Runs]]:
         """Arm to task to scores of its runs on bootstrap samples, for `analysis.statistics`."""

@@ -74,8 +74,10 @@ def _without_arm(
     """Of `EXPERIMENT:ARM` twice, or of two experiments."""
     if not all(_is_of_file(text) and ":" not in text for text in (first, second)):
         return _across(first, second, store, set_, average)
+    from harness.report.two_arms.arm_order import compare_order
+
     options.require(average is None, "--average is for two arms; leave it out")
-    return _study(first, set_, store).compare_order(_study(second, set_, store))
+    return compare_order(*(_study(text, set_, store).results for text in (first, second)))
 
 
 def _across(

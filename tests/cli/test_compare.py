@@ -43,18 +43,15 @@ def test_arms_of_experiments_and_variants(
 
 
 def test_two_experiments_without_arms_are_ordered(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Any] = []
-
     def load(path: Any, set_: Any, variants: Any, store: Any) -> Any:
-        def compare_order(other: Any) -> Any:
-            seen.extend((str(path), other.name))
-            return SimpleNamespace(render=lambda format: "")
+        return SimpleNamespace(results="@".join([str(path), *(variants or ())]))
 
-        name = "@".join([str(path), *(variants or ())])
-        return SimpleNamespace(name=name, compare_order=compare_order)
+    def compare_order(first: str, second: str) -> Any:
+        return SimpleNamespace(render=lambda format: f"{first} and {second}")
 
     monkeypatch.setattr(options, "load_study", load)
-    assert CliRunner().invoke(app, ["compare", "a.yaml", "b.yaml@long"]).exit_code == 0
-    assert seen == ["a.yaml", "b.yaml@long"]
+    monkeypatch.setattr("harness.report.two_arms.arm_order.compare_order", compare_order)
+    found = CliRunner().invoke(app, ["compare", "a.yaml", "b.yaml@long"])
+    assert (found.exit_code, found.output) == (0, "a.yaml and b.yaml@long\n")
     found = CliRunner().invoke(app, ["compare", "a.yaml", "b.yaml", "--average", "mean_of_tasks"])
     assert found.exit_code == 2
