@@ -16,7 +16,6 @@ from harness.core.compute import DEFAULT_COMPUTE, Compute
 from harness.finetuning.adaptation import ADAPTATIONS, Adaptation
 from harness.finetuning.compatibility import auxiliary_problem, noise_problem, settings_problem
 from harness.finetuning.costs import Costs, measure
-from harness.finetuning.heads.classifier import initial_range
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Batch, Encoded
 from harness.finetuning.methods import adapt
@@ -35,7 +34,7 @@ from harness.finetuning.protocol import Finetune
 from harness.finetuning.soft_targets import distilled_loss
 from harness.finetuning.task_chain import Multitask
 from harness.finetuning.task_model import TaskModel
-from harness.finetuning.teacher_layers import TeacherLayers
+from harness.finetuning.teacher_layers import layers_of_teacher
 from harness.finetuning.used_embeddings import use_rows, with_all_rows
 from harness.models.backbone import Backbone
 from harness.models.build import load
@@ -119,11 +118,10 @@ def finetune(
     whole = callbacks or settings.predicts_tokens or trainer.strategy.root_device.type != "cpu"
     used = None if whole else use_rows([model.part(i) for i in range(len(heads))], tasks)
     hook.on_epoch = with_all_rows(on_epoch, used) if on_epoch and used else on_epoch
-    layers = _teacher_layers(model.backbone, tasks[0], adaptation, seed)
+    layers = layers_of_teacher(model.backbone, tasks[0].soft_targets, adaptation, seed)
     loss, divergences = _loss(model, tasks), partial(multitask_divergences, heads)
-    module = FinetuningModule(
-        model, loss, settings, batches.num_steps, seed, used, divergences, layers
-    )
+    steps = batches.num_steps
+    module = FinetuningModule(model, loss, settings, steps, seed, used, divergences, layers)
     module.train()  # loading leaves the backbone in evaluation mode, without dropout
     trainer.fit(module, DataLoader(batches, batch_size=None))
     if used:
@@ -158,21 +156,6 @@ def _with_layer_epochs(settings: Finetune, task: TaskData) -> Finetune:
     """The settings with the epochs in which the layers of a teacher are learned."""
     first = task.soft_targets.layer_epochs if task.soft_targets else 0
     return settings.model_copy(update={"epochs": first + settings.epochs})
-
-
-def _teacher_layers(
-    student: Backbone, task: TaskData, adaptation: Adaptation, seed: int
-) -> TeacherLayers | None:
-    """The layers that are learned from the teacher of a task; null for outputs alone."""
-    soft = task.soft_targets
-    if not (soft and soft.settings.layers and soft.network):
-        return None
-    if adaptation.kind != "full":  # as a search may choose
-        raise ValueError(
-            f"distillation.layers needs the adaptation full, but it is {adaptation.kind}"
-        )
-    seed_torch(torch.device("cpu"), seed)
-    return TeacherLayers(student, soft.network, soft.settings.layers, initial_range(student))
 
 
 def _ends(module: FinetuningModule, batches: MultitaskBatches) -> tuple[list[int], list[float]]:

@@ -11,9 +11,11 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
+from harness.finetuning.adaptation import Adaptation
 from harness.finetuning.distillation import LayerDistillation
-from harness.finetuning.heads.classifier import has_segments
+from harness.finetuning.heads.classifier import has_segments, initial_range
 from harness.finetuning.inputs import Batch, orders
+from harness.finetuning.soft_targets import SoftTargets
 from harness.models import Size
 from harness.models.backbone import Backbone
 from harness.models.build import load
@@ -21,6 +23,7 @@ from harness.pretraining.learners.attention_scores import return_attention
 from harness.pretraining.learners.distillation_losses import LOSSES, Compared, projection
 from harness.pretraining.objectives.objective import Distillation
 from harness.pretraining.recipes.compatibility import layer_problems
+from harness.pretraining.trainer import seed_torch
 
 NETWORK = "teacher"
 """Folder of a teacher's fine-tuned network and its tokenizer."""
@@ -122,3 +125,21 @@ def _size(backbone: Backbone) -> Size:
     width, heads = backbone.hidden_size, int(config.num_attention_heads)
     layers = int(config.num_hidden_layers)
     return Size(num_layers=layers, hidden_size=width, num_heads=heads, intermediate_size=width)
+
+
+def layers_of_teacher(
+    student: Backbone, soft: SoftTargets | None, adaptation: Adaptation, seed: int
+) -> TeacherLayers | None:
+    """The layers that a student learns from the teacher of its task; null for outputs alone.
+
+    Raises:
+        ValueError: as `TeacherLayers`, or an adaptation that does not train all weights.
+    """
+    if not (soft and soft.settings.layers and soft.network):
+        return None
+    if adaptation.kind != "full":  # as a search may choose
+        raise ValueError(
+            f"distillation.layers needs the adaptation full, but it is {adaptation.kind}"
+        )
+    seed_torch(torch.device("cpu"), seed)
+    return TeacherLayers(student, soft.network, soft.settings.layers, initial_range(student))

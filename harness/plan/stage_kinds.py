@@ -18,7 +18,7 @@ class StageKind:
 STAGE_KINDS: dict[str, StageKind] = {
     "tokenizer": StageKind(1, runs_callbacks=False, is_result=False),
     "tokenize": StageKind(2, runs_callbacks=False, is_result=False),
-    "pretrain_trial": StageKind(1, is_result=False),
+    "pretrain_trial": StageKind(2, is_result=False),
     "tune_pretraining": StageKind(1),
     "pretrain": StageKind(3),
     "continue_pretraining": StageKind(1),

@@ -50,8 +50,8 @@ def pretrain_trial(context: StageContext) -> Metrics:
 def selection_loss(figures: Mapping[str, float | None], run: Pretrain) -> float | None:
     """The held-out loss that trials are selected by; null if it is unknown or not finite.
 
-    With a generator it is the sum that is trained, each part with its weight (Clark et al. 2020,
-    section 2; Meng et al. 2021, section 3.2): without contrast and pairs, as without a generator.
+    With a generator it is the weighted sum of the losses that are trained (Clark et al. 2020,
+    section 2; Meng et al. 2021, section 3.2). Losses of contrast and of sentence pairs never count.
     """
     loss = 0.0
     for name, weight in _weights(run.objectives[-1].output).items():

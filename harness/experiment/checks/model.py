@@ -40,7 +40,7 @@ def problems(arm: Arm) -> Problems:
 
 def _fields_of_other_families(arm: Arm) -> Problems:
     """Fields that the grid sets to their defaults in an arm whose family does not have them, so
-    that it seems to differ in them; other values are no `Architecture`."""
+    that it seems to differ in them; `Architecture` refuses other values."""
     family = arm.pretrain.model.family
     for path in arm.changes:
         name = path.removeprefix(MODEL)

@@ -63,8 +63,8 @@ def decisions_frame(results: Results) -> pd.DataFrame:
 
 
 def level_decisions(results: Results) -> list[LevelDecisions]:
-    """Each level of checkpoints and of every axis beside the last, with the pairs of what the
-    others of the grid make of the arms."""
+    """Each level but the last, of the checkpoints and of every axis. Its pairs are of arms, which
+    their labels on the other axes identify."""
     rows = []
     for along, levels in _levels(results):
         *smaller, last = levels
