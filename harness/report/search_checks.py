@@ -49,6 +49,30 @@ def untuned_pretraining(results: Results) -> Iterator[str]:
         )
 
 
+def unsearched_word_vectors(results: Results) -> Iterator[str]:
+    """A sentence on pretrained word vectors, which no search of pretraining settings covers."""
+    named = [
+        arm.name
+        for arm in results.plan.arms
+        if arm.pretrain.model.facts.kind == "static" and not arm.pretrain.budget.is_zero
+    ]
+    if named and results.plan.pretrain_searches:
+        of = ", ".join(named)
+        yield f"Not searched, because pretraining settings of word vectors never are: {of}."
+
+
+def selected_by_reported_losses(results: Results) -> Iterator[str]:
+    """A sentence on held-out losses of the text by which pretraining settings were selected."""
+    if results.plan.pretrain_searches:
+        in_worlds = results.experiment.seeds.in_worlds
+        where = f" of world {results.experiment.seeds.pretrain[0]}" if in_worlds else ""
+        yield (
+            f"Pretraining settings were selected by their loss on the held-out text{where}. The "
+            "reported losses are those of other seeds, but on the same text, so they are slightly "
+            "optimistic; scores of tasks are not."
+        )
+
+
 def edges_of_pretraining(results: Results) -> Iterator[str]:
     """A sentence on the chosen pretraining settings that lie on the edge of what was tried."""
     search, trials = results.experiment.sweep.pretrain, results.get(pretrain_trials_frame)

@@ -73,6 +73,8 @@ def findings(
         *_approximations(results, table),
         *search_checks.untuned(results),
         *search_checks.untuned_pretraining(results),
+        *search_checks.unsearched_word_vectors(results),
+        *search_checks.selected_by_reported_losses(results),
         *declared_late(results),
         *results.experiment.threats,
         *of_checkpoints(results),

@@ -15,7 +15,12 @@ from harness.experiment.source import DeclarationError
 from harness.finetuning.search.pretrain_search import TUNING_SEED
 from harness.plan.factory import make_plan
 from harness.plan.plan import Plan
-from harness.report.search_checks import edges_of_pretraining, untuned_pretraining
+from harness.report.search_checks import (
+    edges_of_pretraining,
+    selected_by_reported_losses,
+    unsearched_word_vectors,
+    untuned_pretraining,
+)
 from harness.report.sections.pretrain_search import pretrain_search_section
 from harness.study import Study
 
@@ -169,6 +174,23 @@ def test_the_report_has_the_chosen_settings(study: Study) -> None:
     assert len(trials.rows) == 2
     assert not [*untuned_pretraining(study.results)]
     assert not [*edges_of_pretraining(study.results)]  # two choices have no inner one
+    assert not [*unsearched_word_vectors(study.results)]
+    (sentence,) = selected_by_reported_losses(study.results)
+    assert "on the held-out text." in sentence  # of the only world
+
+
+def test_word_vectors_are_named_as_not_searched(tmp_path: Path) -> None:
+    grid = {"pretrain.recipe": ["roberta", "cbow"]}
+    study = Study.declare(declared(grid=grid), store=tmp_path)
+    (sentence,) = unsearched_word_vectors(study.results)
+    assert sentence.endswith("never are: cbow.")
+
+
+def test_losses_of_the_world_of_the_search_are_named(tmp_path: Path) -> None:
+    seeds = {"pretrain": 2, "finetune": 1, "world": "per_seed"}
+    study = Study.declare(declared(seeds=seeds), store=tmp_path)
+    (sentence,) = selected_by_reported_losses(study.results)
+    assert "on the held-out text of world 0." in sentence
 
 
 def test_plans_and_model_cards_do_not_show_the_declared_setting(study: Study) -> None:
