@@ -1,6 +1,5 @@
 """What an experiment expects of its arms, to be confirmed or refuted."""
 
-import re
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,16 +8,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator
 
-from harness.core.config import ConfigModel, as_tuples
-from harness.core.names import shortened
+from harness.core.config import ConfigModel
+from harness.experiment.expectation_text import parsed
 from harness.experiment.outcomes import AVERAGE, GAP, POINTS, Quantity, quantities_of
 
 Side = Literal["above", "below"]
-MAX_TEXT = 2_000
-"""Characters of an expectation."""
-NUMBER = r"[0-9]+(?:\.[0-9]*)?(?:e-?[0-9]+)?"
-_EQUAL = re.compile(rf"(?P<first>[^<>]+?) = (?P<second>[^<>]+) within (?P<margin>{NUMBER})")
-_LEVEL = re.compile(rf"(?P<arm>[^<>]+?) (?P<side>above|below) (?P<level>-?{NUMBER})")
 
 
 class _Expectation(ConfigModel):
@@ -220,46 +214,6 @@ def _form(value: Any) -> str:
     return "interaction" if isinstance(better, tuple) else "comparison"
 
 
-def _parsed(value: Any) -> Any:
-    """The fields of an expectation from its text, or from {outcome: text} and `predicted`."""
-    outcome, text, more = AVERAGE, value, {}
-    if isinstance(value, Mapping) and len(rest := {**value}) - ("predicted" in value) == 1:
-        more = {name: rest.pop(name) for name in ("predicted",) if name in rest}
-        ((outcome, text),) = rest.items()
-    if not isinstance(text, str) or not isinstance(outcome, str):
-        return as_tuples(value)
-    return _fields(outcome, text) | more
-
-
-def _fields(outcome: str, text: str) -> dict[str, Any]:
-    if len(text) > MAX_TEXT:
-        raise ValueError(f"an expectation must have at most {MAX_TEXT:,} characters")
-    if match := _EQUAL.fullmatch(text.strip()):
-        return {"outcome": outcome, **match.groupdict(), "margin": float(match["margin"])}
-    if match := _LEVEL.fullmatch(text.strip()):
-        return {"outcome": outcome, **match.groupdict(), "level": float(match["level"])}
-    sign = "<" if quantities_of(outcome) else ">"
-    sides = tuple(side.strip() for side in text.split(sign))
-    if len(sides) < 2 or not all(sides):
-        raise ValueError(_wrong_form(outcome, sign, text))
-    if len(sides) > 2:
-        return {"outcome": outcome, "ordered": sides}
-    better, worse = (tuple(arm.strip() for arm in side.split(" - ")) for side in sides)
-    if len(better) == len(worse) == 2:
-        return {"outcome": outcome, "better": better, "worse": worse}
-    return {"outcome": outcome, "better": sides[0], "worse": sides[1]}
-
-
-def _wrong_form(outcome: str, sign: str, text: str) -> str:
-    forms = [f"arm {sign} arm", f"arm {sign} arm {sign} arm", f"arm - arm {sign} arm - arm"]
-    forms += ["arm = arm within 2", f"arm {'below' if sign == '<' else 'above'} 50"]
-    first, *others = (f"'{form if outcome == AVERAGE else f'{outcome}: {form}'}'" for form in forms)
-    return (
-        f"an expectation must have the form {first}, or {', '.join(others)}, but is "
-        f"{shortened(text)}"
-    )
-
-
 Expectation = Annotated[
     Annotated[Comparison, Tag("comparison")]
     | Annotated[Equality, Tag("equality")]
@@ -267,6 +221,6 @@ Expectation = Annotated[
     | Annotated[Level, Tag("level")]
     | Annotated[Trend, Tag("trend")],
     Discriminator(_form),
-    BeforeValidator(_parsed, json_schema_input_type=str | Mapping[str, Any]),
+    BeforeValidator(parsed, json_schema_input_type=str | Mapping[str, Any]),
 ]
 """An expectation, which a user writes as its text or as {outcome: text}."""

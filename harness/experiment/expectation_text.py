@@ -1,0 +1,55 @@
+"""The grammar of expectations: from the text of a user to the fields of a form."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from harness.core.config import as_tuples
+from harness.core.names import shortened
+from harness.experiment.outcomes import AVERAGE, quantities_of
+
+MAX_TEXT = 2_000
+"""Characters of an expectation."""
+NUMBER = r"[0-9]+(?:\.[0-9]*)?(?:e-?[0-9]+)?"
+_EQUAL = re.compile(rf"(?P<first>[^<>]+?) = (?P<second>[^<>]+) within (?P<margin>{NUMBER})")
+_LEVEL = re.compile(rf"(?P<arm>[^<>]+?) (?P<side>above|below) (?P<level>-?{NUMBER})")
+
+
+def parsed(value: Any) -> Any:
+    """The fields of an expectation from its text, or from {outcome: text} and `predicted`."""
+    outcome, text, more = AVERAGE, value, {}
+    if isinstance(value, Mapping) and len(rest := {**value}) - ("predicted" in value) == 1:
+        more = {name: rest.pop(name) for name in ("predicted",) if name in rest}
+        ((outcome, text),) = rest.items()
+    if not isinstance(text, str) or not isinstance(outcome, str):
+        return as_tuples(value)
+    return _fields(outcome, text) | more
+
+
+def _fields(outcome: str, text: str) -> dict[str, Any]:
+    if len(text) > MAX_TEXT:
+        raise ValueError(f"an expectation must have at most {MAX_TEXT:,} characters")
+    if match := _EQUAL.fullmatch(text.strip()):
+        return {"outcome": outcome, **match.groupdict(), "margin": float(match["margin"])}
+    if match := _LEVEL.fullmatch(text.strip()):
+        return {"outcome": outcome, **match.groupdict(), "level": float(match["level"])}
+    sign = "<" if quantities_of(outcome) else ">"
+    sides = tuple(side.strip() for side in text.split(sign))
+    if len(sides) < 2 or not all(sides):
+        raise ValueError(_wrong_form(outcome, sign, text))
+    if len(sides) > 2:
+        return {"outcome": outcome, "ordered": sides}
+    better, worse = (tuple(arm.strip() for arm in side.split(" - ")) for side in sides)
+    if len(better) == len(worse) == 2:
+        return {"outcome": outcome, "better": better, "worse": worse}
+    return {"outcome": outcome, "better": sides[0], "worse": sides[1]}
+
+
+def _wrong_form(outcome: str, sign: str, text: str) -> str:
+    forms = [f"arm {sign} arm", f"arm {sign} arm {sign} arm", f"arm - arm {sign} arm - arm"]
+    forms += ["arm = arm within 2", f"arm {'below' if sign == '<' else 'above'} 50"]
+    first, *others = (f"'{form if outcome == AVERAGE else f'{outcome}: {form}'}'" for form in forms)
+    return (
+        f"an expectation must have the form {first}, or {', '.join(others)}, but is "
+        f"{shortened(text)}"
+    )
