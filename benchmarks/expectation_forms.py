@@ -12,6 +12,11 @@ share checkpoints. Each trial draws new runs and judges one expectation at 5 %:
   difference of the gaps; power at 2.
 - a > b in the standard deviation between 4 fine-tuning runs of each pretraining seed, which is not
   normal: where both are 1; power where that of a is 3.
+- a > b and c > d: where neither differs, and where a and b alone do, by 10; power where both differ
+  by 2.
+- a < b in the tokens until a score reaches a level: where both reach it alike, and half of the runs
+  do not before the end, or only a third do between two checkpoints; power where b reaches it 2
+  later, and the budget ends between both.
 - a = b within 3: wrong where the arms are 3 apart (confirmed, and refuted); power where they are
   equal.
 """
@@ -27,13 +32,17 @@ import numpy as np
 from benchmarks import common
 from harness.analysis.comparison.differences import LEVEL
 from harness.analysis.comparison.seed_scores import compared_by_seeds
+from harness.analysis.statistics.intersection_union import decisive
+from harness.experiment.expectation import Both, Expectation
 from harness.experiment.experiment import Experiment
+from harness.report.reached_levels import ReachedTokens
 from harness.report.verdict import Claim, judge
 
 SEEDS = (2, 3, 5, 10)
 EFFECT, MARGIN = 2.0, 3.0
 FINETUNE_SEEDS = 4
-CASES: Mapping[str, tuple[str, Mapping[str, float]]] = {
+TOKENS = "tokens to 60 on average"
+CASES: Mapping[str, tuple[Any, Mapping[str, float]]] = {
     "a > b: no difference": ("a > b", {"a": 0, "b": 0}),
     "a > b: a difference of 2": ("a > b", {"a": EFFECT, "b": 0}),
     "a - b > c - d: no difference": ("a - b > c - d", {"a": 1, "b": 0, "c": 1, "d": 0}),
@@ -49,11 +58,23 @@ CASES: Mapping[str, tuple[str, Mapping[str, float]]] = {
     "a > b on x - y: a difference of 2": ("a > b", {"a": EFFECT, "b": 0}),
     "a > b in spread: equal": ("a > b", {"a": 1, "b": 1}),
     "a > b in spread: three times as large": ("a > b", {"a": 3, "b": 1}),
+    "a > b and c > d: neither": ("a > b and c > d", {"a": 0, "b": 0, "c": 0, "d": 0}),
+    "a > b and c > d: the first alone": ("a > b and c > d", {"a": 10, "b": 0, "c": 0, "d": 0}),
+    "a > b and c > d: both by 2": ("a > b and c > d", {"a": EFFECT, "b": 0, "c": EFFECT, "d": 0}),
+    "a < b in tokens to a level: equal": ({TOKENS: "a < b"}, {"a": 0, "b": 0}),
+    "a < b in tokens to a level: equal, in few steps": ({TOKENS: "a < b"}, {"a": 0, "b": 0}),
+    "a < b in tokens to a level: 2 earlier": ({TOKENS: "a < b"}, {"a": -1, "b": 1}),
     "a = b within 3: 3 apart": (f"a = b within {MARGIN:g}", {"a": MARGIN, "b": 0}),
     "a = b within 3: equal": (f"a = b within {MARGIN:g}", {"a": 0, "b": 0}),
 }
 """What is expected and true, to the expectation and the mean of each arm; of spreads, the standard
 deviation of each arm."""
+ENDS: Mapping[str, tuple[float, float]] = {
+    "a < b in tokens to a level: equal": (-10, 0),
+    "a < b in tokens to a level: equal, in few steps": (-0.43, 0.43),
+    "a < b in tokens to a level: 2 earlier": (-10, 0),
+}
+"""Case to the first checkpoint and the budget, at which the tokens of runs are cut off."""
 
 
 def normal(rng: np.random.Generator, mean: float, num_seeds: int) -> np.ndarray:
@@ -77,18 +98,32 @@ def drawn_by(case: str) -> Callable[[np.random.Generator, float, int], np.ndarra
     return spread if "in spread" in case else gap if "on x - y" in case else normal
 
 
+def judged(case: str, expected: Expectation, values: Mapping[str, np.ndarray]) -> str:
+    """The verdict on values of seeds."""
+    undecided = ""
+    if case in ENDS:
+        reached = ReachedTokens(
+            {arm: own.clip(*ENDS[case]) for arm, own in values.items()}, *ENDS[case]
+        )
+        values, undecided = reached.values, reached.undecided
+    compared = compared_by_seeds(values, LEVEL)
+    margin = getattr(expected, "margin", None)
+    parts = expected.parts if isinstance(expected, Both) else [expected]
+    found = [compared(part.weights, margin) for part in parts]
+    decider = decisive(found, expected.expected_side == "above") if len(parts) > 1 else 0
+    return judge(Claim(expected, found[decider], undecided=undecided)).word
+
+
 def shares(case: str, num_seeds: int, trials: int, seed: int) -> Any:
     """Shares in per cent of the expectations that are confirmed and refuted."""
-    text, means = CASES[case]
+    declared, means = CASES[case]
     draw = drawn_by(case)
-    experiment = {"name": "forms", "question": "?", "pretrain": {"size": "nano"}, "expect": text}
-    (expected,) = Experiment.model_validate(experiment).expect
+    experiment = {"name": "forms", "question": "?", "pretrain": {"size": "nano"}}
+    (expected,) = Experiment.model_validate({**experiment, "expect": declared}).expect
     rng, words = np.random.default_rng([seed, num_seeds]), []
     for _ in range(trials):
         values = {arm: draw(rng, mean, num_seeds) for arm, mean in means.items()}
-        margin = getattr(expected, "margin", None)
-        found = compared_by_seeds(values, LEVEL)(expected.weights, margin)
-        words.append(judge(Claim(expected, found)).word)
+        words.append(judged(case, expected, values))
     return {word: 100 * words.count(word) / trials for word in ("confirmed", "refuted")}
 
 

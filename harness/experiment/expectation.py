@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
 
 from harness.core.config import ConfigModel
 from harness.experiment.expectation_text import parsed
-from harness.experiment.outcomes import AVERAGE, GAP, POINTS, Quantity, quantities_of
+from harness.experiment.outcomes import AVERAGE, GAP, POINTS, Quantity, quantities_of, reached_level
 
 Side = Literal["above", "below"]
 
@@ -20,9 +20,16 @@ class _Expectation(ConfigModel):
 
     outcome: str = AVERAGE
     """`average`, a column of the suite, a probe or one of its categories (`blimp/wh_island`), one
-    of QUANTITIES, or one of these minus another (`in-domain - shifted`)."""
+    of QUANTITIES, one of these minus another (`in-domain - shifted`), or the tokens until a score
+    reaches a level (`tokens to 60 on CoLA`)."""
     predicted: float | None = Field(default=None, allow_inf_nan=False)
     """The sum that is predicted, in points or in the unit of the quantity."""
+
+    @field_validator("outcome")
+    @classmethod
+    def _has_a_level(cls, outcome: str) -> str:
+        reached_level(outcome)
+        return outcome
 
     @property
     def declared_as(self) -> str:
@@ -199,6 +206,50 @@ class Trend(_Expectation):
         return f" {self.sign} ".join(self.ordered)
 
 
+class Both(_Expectation):
+    """Two comparisons that must both hold, such as of curves that cross: `a` leads at one budget
+    and `b` at another."""
+
+    pairs: tuple[tuple[str, str], tuple[str, str]]
+    """Better and worse arm of each comparison."""
+
+    @model_validator(mode="after")
+    def _are_two(self) -> "Both":
+        (first, second), (third, fourth) = self.pairs
+        if {first, second} == {third, fourth}:
+            raise ValueError(
+                f"two comparisons must be about different arms, but both are about {first!r} and "
+                f"{second!r}"
+            )
+        if self.predicted is not None:
+            raise ValueError("predicted must be that of one difference, but 'and' joins two")
+        return self
+
+    @property
+    def parts(self) -> tuple[Comparison, Comparison]:
+        """Each comparison alone."""
+        first, second = (
+            Comparison(outcome=self.outcome, better=better, worse=worse)
+            for better, worse in self.pairs
+        )
+        return first, second
+
+    @property
+    def terms(self) -> Sequence[tuple[str, float]]:
+        """Those of both comparisons, which are judged each for itself."""
+        return [term for part in self.parts for term in part.terms]
+
+    @property
+    def cancelled(self) -> list[str]:
+        """Arms that a comparison compares with themselves."""
+        return [arm for part in self.parts for arm in part.cancelled]
+
+    @property
+    def text(self) -> str:
+        """`a > b and c > d`"""
+        return " and ".join(part.text for part in self.parts)
+
+
 def _form(value: Any) -> str:
     if isinstance(value, Mapping):
         fields = set(value)
@@ -206,6 +257,8 @@ def _form(value: Any) -> str:
         fields = set(type(value).model_fields) if isinstance(value, ConfigModel) else set()
     if "margin" in fields:
         return "equality"
+    if "pairs" in fields:
+        return "both"
     if "ordered" in fields:
         return "trend"
     if "level" in fields:
@@ -215,7 +268,8 @@ def _form(value: Any) -> str:
 
 
 Expectation = Annotated[
-    Annotated[Comparison, Tag("comparison")]
+    Annotated[Both, Tag("both")]
+    | Annotated[Comparison, Tag("comparison")]
     | Annotated[Equality, Tag("equality")]
     | Annotated[Interaction, Tag("interaction")]
     | Annotated[Level, Tag("level")]

@@ -6,10 +6,12 @@ from typing import Any
 
 from harness.core.config import as_tuples
 from harness.core.names import shortened
-from harness.experiment.outcomes import AVERAGE, quantities_of
+from harness.experiment.outcomes import AVERAGE, GAP, quantities_of
 
 MAX_TEXT = 2_000
 """Characters of an expectation."""
+AND = " and "
+"""Between two comparisons that must both hold."""
 NUMBER = r"[0-9]+(?:\.[0-9]*)?(?:e-?[0-9]+)?"
 _EQUAL = re.compile(rf"(?P<first>[^<>]+?) = (?P<second>[^<>]+) within (?P<margin>{NUMBER})")
 _LEVEL = re.compile(rf"(?P<arm>[^<>]+?) (?P<side>above|below) (?P<level>-?{NUMBER})")
@@ -34,6 +36,8 @@ def _fields(outcome: str, text: str) -> dict[str, Any]:
     if match := _LEVEL.fullmatch(text.strip()):
         return {"outcome": outcome, **match.groupdict(), "level": float(match["level"])}
     sign = "<" if quantities_of(outcome) else ">"
+    if pairs := _joined(sign, text):
+        return {"outcome": outcome, "pairs": pairs}
     sides = tuple(side.strip() for side in text.split(sign))
     if len(sides) < 2 or not all(sides):
         raise ValueError(_wrong_form(outcome, sign, text))
@@ -45,9 +49,32 @@ def _fields(outcome: str, text: str) -> dict[str, Any]:
     return {"outcome": outcome, "better": sides[0], "worse": sides[1]}
 
 
+def _joined(sign: str, text: str) -> tuple[tuple[str, ...], ...]:
+    """The arms of comparisons that are joined by `and`; empty of other forms. Arms may have `and`
+    in their names.
+
+    Raises:
+        ValueError: something else than two comparisons is joined.
+    """
+    sides = text.split(AND)
+    if len(sides) < 2 or not all(sign in side for side in sides):
+        return ()
+    pairs = tuple(tuple(arm.strip() for arm in side.split(sign)) for side in sides)
+    if len(pairs) != 2 or any(
+        len(pair) != 2 or not all(pair) or GAP in side
+        for pair, side in zip(pairs, sides, strict=True)
+    ):
+        form = f"arm {sign} arm and arm {sign} arm"
+        raise ValueError(
+            f"'and' must join two comparisons, '{form}', but the text is {shortened(text)}"
+        )
+    return pairs
+
+
 def _wrong_form(outcome: str, sign: str, text: str) -> str:
     forms = [f"arm {sign} arm", f"arm {sign} arm {sign} arm", f"arm - arm {sign} arm - arm"]
-    forms += ["arm = arm within 2", f"arm {'below' if sign == '<' else 'above'} 50"]
+    forms += ["arm = arm within 2", f"arm {sign} arm and arm {sign} arm"]
+    forms += [f"arm {'below' if sign == '<' else 'above'} 50"]
     first, *others = (f"'{form if outcome == AVERAGE else f'{outcome}: {form}'}'" for form in forms)
     return (
         f"an expectation must have the form {first}, or {', '.join(others)}, but is "

@@ -147,7 +147,8 @@ def claimed_figure(claim: Claim) -> str:
     """The difference in the outcome with its unit; empty if it is unknown."""
     if not claim.found:
         return ""
-    return f"{amount(claim.found.estimate, claim.unit)} {claim.unit}"
+    of_part = f" for {claim.decider}" if claim.decider else ""
+    return f"{amount(claim.found.estimate, claim.unit)} {claim.unit}{of_part}"
 
 
 def claimed_interval(claim: Claim) -> str:

@@ -20,11 +20,13 @@ from harness.analysis.frames.quantities import quantity_values
 from harness.analysis.frames.scores import probe_items_frame
 from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Difference, Runs
+from harness.analysis.statistics.intersection_union import decisive
 from harness.analysis.statistics.multiple_testing import holm
-from harness.experiment.expectation import Comparison, Expectation, Level, Trend
-from harness.experiment.outcomes import GAP, LOSSES
+from harness.experiment.expectation import Both, Comparison, Expectation, Level, Trend
+from harness.experiment.outcomes import GAP, LOSSES, reached_level
 from harness.report.declared import predicted_line
-from harness.report.manipulation_checks import void_reasons
+from harness.report.manipulation_checks import void_level, void_reasons
+from harness.report.reached_levels import ReachedTokens, reached_tokens
 from harness.report.sections.transfer import comparable
 from harness.report.verdict import Claim
 from harness.tasks.probes.columns import probe_columns
@@ -44,23 +46,60 @@ def claims(results: Results, compared: Comparer) -> list[Claim]:
 def _claim(results: Results, compared: Comparer, one: Expectation, number: int) -> Claim:
     """An expectation of a number, without p by Holm."""
     outcome = _outcome(results, compared, one)
+    curves = [of for part in _parts(one) if (of := _curves(results, part))]
+    decider = _decider(results, outcome, one)
     checkpoints = [arm.name for arm in results.plan.arms if arm.has_one_run]
     return Claim(
         one,
-        _difference(results, outcome, one),
+        _difference(results, outcome, decider),
         [arm for arm in one.arms if arm in checkpoints],
         void=_void(results, compared, outcome, one),
+        decider="" if decider is one else decider.text,
         reversed_steps=_reversed_steps(results, outcome, one) if isinstance(one, Trend) else (),
         predicted=predicted_line(results, one),
         level=(1 - LEVEL) / number,
+        undecided="; ".join(dict.fromkeys(of.undecided for of in curves if of.undecided)),
+        note="".join(dict.fromkeys(of.note for of in curves)),
     )
+
+
+def _parts(one: Expectation) -> Sequence[Expectation]:
+    """The comparisons that are judged each for itself, or the expectation."""
+    return one.parts if isinstance(one, Both) else (one,)
+
+
+def _decider(results: Results, outcome: Outcome | None, one: Expectation) -> Expectation:
+    """The comparison that decides whether both hold; of other forms, the expectation. One without a
+    difference, or with too few seeds for a verdict, comes first."""
+    parts = _parts(one)
+    found = [_difference(results, outcome, part) for part in parts] if len(parts) > 1 else []
+    known = [gap for gap in found if gap and _is_decided(one, gap)]
+    if len(known) < len(found):
+        return next(
+            part
+            for part, gap in zip(parts, found, strict=True)
+            if not gap or not _is_decided(one, gap)
+        )
+    return parts[decisive(known, one.expected_side == "above")] if known else one
+
+
+def _curves(results: Results, one: Expectation) -> ReachedTokens | None:
+    """When runs reach the level that an expectation is about; null if it is about no level."""
+    reached = reached_level(one.outcome)
+    return reached_tokens(results, reached, one.arms) if reached else None
 
 
 def _void(
     results: Results, compared: Comparer, outcome: Outcome | None, one: Expectation
 ) -> Sequence[str]:
-    """Why a comparison of scores says nothing. A level may be that of chance or of the highest
-    score. Of a gap, arms must have learned its first part."""
+    """Why a comparison of scores says nothing; of two comparisons, why one does. A level may be
+    that of chance or of the highest score. Of a gap, arms must have learned its first part."""
+    if isinstance(one, Both):
+        reasons = [why for part in one.parts for why in _void(results, compared, outcome, part)]
+        return list(dict.fromkeys(reasons))
+    if reached := reached_level(one.outcome):
+        score = _of_scores(results, compared, reached.score)
+        return void_level(results, score, one.arms, reached.level)
     if outcome is None or isinstance(one, Level):
         return ()
     first, *others = one.outcome.split(GAP)
@@ -150,7 +189,9 @@ def _of_quantity(results: Results, one: Expectation, margin: float | None) -> Di
         return None
     if one.is_counted:
         return _exact(sum(weight * float(values[arm][0]) for arm, weight in one.weights.items()))
-    weights = _of_runs(one.weights, values)
+    # Values that are cut off at the same tokens are equal, but of other runs.
+    cut_off = reached_level(one.outcome) is not None
+    weights = one.weights if cut_off else _of_runs(one.weights, values)
     if isinstance(one, Level) or len(weights) > 1:
         return compared_by_seeds(values, LEVEL)(weights, margin)
     return None
@@ -158,6 +199,8 @@ def _of_quantity(results: Results, one: Expectation, margin: float | None) -> Di
 
 def _values(results: Results, one: Expectation) -> Mapping[str, np.ndarray]:
     """Arm to its values of a quantity, or of one minus another, above the level of a `Level`."""
+    if curves := _curves(results, one):
+        return curves.values
     first, *others = (quantity_values(results, name) for name in one.outcome.split(GAP))
     zero = one.level if isinstance(one, Level) else 0.0
     values = {arm: own - zero for arm, own in first.items()}

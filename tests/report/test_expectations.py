@@ -340,3 +340,49 @@ def test_with_a_world_for_each_seed_arms_are_compared_world_by_world(fabricate):
     assert one.claim.found.num_seeds == 4
     with pytest.raises(ValueError, match="runs must be scored on the same examples"):
         verdicts_of(expecting(data.but(counts=counts), ("a", "b", "sst2")))
+
+
+def test_two_comparisons_must_both_hold(planted, tmp_path):
+    """a > b > c > d in steps of 10 points; `same` and `also` are as good as b."""
+    texts = {
+        "a > b and c > d": "confirmed",
+        "a > b and d > c": "refuted",
+        "b > a and d > c": "refuted",
+        "a > b and b > same": "inconclusive",
+        "b > also and b > same": "inconclusive",
+        "b > a and b > same": "refuted",
+    }
+    found = verdicts_of(expecting(planted, *texts))
+    assert [one.word for one in found] == list(texts.values())
+    single = {
+        text: verdicts_of(expecting(planted, text))[0].claim.found for text in ("a > b", "c > d")
+    }
+    assert found[0].claim.found == max(single.values(), key=lambda one: one.p_value)
+    assert found[1].reason.startswith("the interval of d > c lies below zero")
+    assert found[0].reason.startswith("both intervals lie above zero; ")
+    assert found[3].reason.startswith("the interval of b > same includes zero")
+    assert found[0].claim.adjusted is not None
+    alone = [one.claim.found.p_value for one in found]
+    assert [one.claim.adjusted for one in found] == pytest.approx(holm(alone))
+    write_report(expecting(planted, "a > b and d > c"), tmp_path)
+    shown = (tmp_path / "README.md").read_text()
+    assert "- a > b and d > c: **refuted**, −" in shown and "points for d > c (95 %" in shown
+    (row,) = pd.read_csv(tmp_path / "verdicts.csv").to_dict("records")
+    assert (row["expectation"], row["verdict"]) == ("a > b and d > c", "refuted")
+
+
+def test_two_comparisons_of_losses_need_seeds_of_all_arms(with_losses):
+    expect = {"loss": "low < high and low < alone"}
+    (single,) = verdicts_of(expecting(with_losses, expect))
+    assert single.word == "inconclusive" and "one pretraining seed" in single.reason
+    lost = with_losses.but(pretraining=with_losses.pretraining.query("arm != 'alone'"))
+    (absent,) = verdicts_of(expecting(lost, expect))
+    assert absent.reason == "not every arm of the expectation has comparable held-out loss"
+
+
+def test_two_comparisons_are_void_if_one_of_them_is(fabricate):
+    data = fabricate({"good": 0.9, "fair": 0.7, "lost": 0.5}, tasks=("qnli",), seeds=(4, 1))
+    texts = ("good > fair and good > lost", "good > fair and fair > lost")
+    found = verdicts_of(expecting(data, *texts))
+    assert [one.word for one in found] == ["void", "void"]
+    assert found[0].reason.startswith("lost is not shown to be above chance (")

@@ -14,9 +14,16 @@ from harness.experiment.arms import (
     combinations,
     value_label,
 )
-from harness.experiment.expectation import Comparison, Expectation
+from harness.experiment.expectation import Both, Comparison, Expectation
 from harness.experiment.experiment import Axis, Experiment
-from harness.experiment.outcomes import AVERAGE, GAP, LOSSES, QUANTITIES, quantities_of
+from harness.experiment.outcomes import (
+    AVERAGE,
+    GAP,
+    LOSSES,
+    QUANTITIES,
+    quantities_of,
+    reached_level,
+)
 from harness.experiment.recipe_defaults import NAMED
 from harness.experiment.yaml_reader import Keys
 from harness.pretraining.recipes.pretrain import Pretrain
@@ -146,15 +153,22 @@ def expectation_problems(experiment: Experiment) -> Problems:
         for arm in expected.arms:
             if names and arm not in names:
                 yield keys, f"{where}: " + unknown_name("the arm", arm, names)
-        if expected.outcome not in outcomes and not _is_gap(experiment, expected.outcome):
-            yield keys, f"{where}: " + unknown_name("the outcome", expected.outcome, outcomes)
+        if unknown := _unknown_outcome(experiment, expected.outcome, outcomes):
+            yield keys, f"{where}: {unknown}"
         for arm in expected.cancelled:
             yield keys, f"{where}: '{expected}' must compare different arms; {arm} cancels out"
-        if isinstance(expected, Comparison):
-            better, worse, outcome = expected.better, expected.worse, expected.outcome
+        for part in _comparisons(expected):
+            better, worse, outcome = part.better, part.worse, part.outcome
             if better != worse and (worse, better, outcome) in earlier:
                 yield keys, f"{where}: '{expected}' contradicts an earlier expectation; keep one"
             earlier.add((better, worse, outcome))
+
+
+def _comparisons(expected: Expectation) -> Sequence[Comparison]:
+    """The comparisons of two arms that an expectation states."""
+    if isinstance(expected, Both):
+        return expected.parts
+    return (expected,) if isinstance(expected, Comparison) else ()
 
 
 def declared_expectations(experiment: Experiment) -> Iterator[tuple[Keys, Expectation]]:
@@ -170,6 +184,16 @@ def _outcomes(experiment: Experiment) -> list[str]:
     """What an expectation may be about."""
     probes = probe_columns(experiment.evaluate.probes)
     return [AVERAGE, *QUANTITIES, *_columns(experiment), *probes]
+
+
+def _unknown_outcome(experiment: Experiment, outcome: str, known: Sequence[str]) -> str:
+    """The problem of an outcome that the experiment does not have; empty if it has it."""
+    if reached := reached_level(outcome):
+        scores = [name for name in known if name not in QUANTITIES]
+        found = reached.score in scores
+        return "" if found else unknown_name("the score", reached.score, scores)
+    found = outcome in known or _is_gap(experiment, outcome)
+    return "" if found else unknown_name("the outcome", outcome, known)
 
 
 def _is_gap(experiment: Experiment, outcome: str) -> bool:
