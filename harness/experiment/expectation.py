@@ -1,103 +1,19 @@
-"""What an experiment expects of its arms, to be confirmed or refuted."""
+"""What an experiment expects of its arms, to be confirmed or refuted: the forms."""
 
-from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
 
 from harness.core.config import ConfigModel
+from harness.experiment.expectation_base import BaseExpectation, Side
 from harness.experiment.expectation_text import parsed
-from harness.experiment.outcomes import AVERAGE, GAP, POINTS, Quantity, quantities_of, reached_level
-
-Side = Literal["above", "below"]
+from harness.experiment.outcomes import quantities_of, ranked_by
 
 
-class _Expectation(ConfigModel):
-    """An expected contrast: a weighted sum over arms."""
-
-    outcome: str = AVERAGE
-    """`average`, a column of the suite, a probe or one of its categories (`blimp/wh_island`), one
-    of QUANTITIES, one of these minus another (`in-domain - shifted`), or the tokens until a score
-    reaches a level (`tokens to 60 on CoLA`)."""
-    predicted: float | None = Field(default=None, allow_inf_nan=False)
-    """The sum that is predicted, in points or in the unit of the quantity."""
-
-    @field_validator("outcome")
-    @classmethod
-    def _has_a_level(cls, outcome: str) -> str:
-        reached_level(outcome)
-        return outcome
-
-    @property
-    def declared_as(self) -> str:
-        """The expectation with what is predicted."""
-        return str(self) if self.predicted is None else f"{self}, predicted {self.predicted:+g}"
-
-    @property
-    def quantities(self) -> tuple[Quantity, ...]:
-        """Those that it is about (`quantities_of`)."""
-        return quantities_of(self.outcome)
-
-    @property
-    def unit(self) -> str:
-        """Of the sum."""
-        return self.quantities[0].unit if self.quantities else POINTS
-
-    @property
-    def is_counted(self) -> bool:
-        """Whether the outcome is the same in every run."""
-        return bool(self.quantities) and all(one.is_counted for one in self.quantities)
-
-    @property
-    def expected_side(self) -> Side:
-        """Of zero, where the sum is expected, except that of an `Equality`."""
-        return "below" if self.quantities else "above"
-
-    @property
-    def sign(self) -> str:
-        """Between the better and the worse."""
-        return "<" if self.quantities else ">"
-
-    @property
-    @abstractmethod
-    def terms(self) -> Sequence[tuple[str, float]]:
-        """Arms and their weights in the sum; an arm may have several terms."""
-
-    @property
-    @abstractmethod
-    def text(self) -> str:
-        """The expectation without its outcome."""
-
-    @property
-    def arms(self) -> tuple[str, ...]:
-        """All arms, in order."""
-        return tuple(dict.fromkeys(arm for arm, _ in self.terms))
-
-    @property
-    def weights(self) -> dict[str, float]:
-        """Arm to its weight in the sum, which is expected above zero, of QUANTITIES below zero, or
-        of an `Equality` near zero."""
-        found = dict.fromkeys(self.arms, 0.0)
-        for arm, weight in self.terms:
-            found[arm] += weight
-        return found
-
-    @property
-    def cancelled(self) -> list[str]:
-        """Arms whose terms add up to nothing."""
-        named = Counter(arm for arm, _ in self.terms)
-        return [arm for arm, weight in self.weights.items() if not weight and named[arm] > 1]
-
-    def __str__(self) -> str:
-        if self.quantities:
-            return f"{self.text} in {GAP.join(one.label for one in self.quantities)}"
-        return self.text if self.outcome == AVERAGE else f"{self.text} on {self.outcome}"
-
-
-class Comparison(_Expectation):
+class Comparison(BaseExpectation):
     """Arm `better` has a higher score than arm `worse`, or less of a quantity."""
 
     better: str
@@ -114,7 +30,7 @@ class Comparison(_Expectation):
         return f"{self.better} {self.sign} {self.worse}"
 
 
-class Equality(_Expectation):
+class Equality(BaseExpectation):
     """Two arms differ by less than a margin, in points or in the unit of the quantity."""
 
     first: str
@@ -132,7 +48,7 @@ class Equality(_Expectation):
         return f"{self.first} = {self.second} within {self.margin:g}"
 
 
-class Level(_Expectation):
+class Level(BaseExpectation):
     """An outcome of an arm lies above or below a fixed level, in points or in the unit of the
     quantity."""
 
@@ -156,7 +72,7 @@ class Level(_Expectation):
         return f"{self.arm} {self.side} {self.level:g}"
 
 
-class Interaction(_Expectation):
+class Interaction(BaseExpectation):
     """One difference between two arms is larger than another; of quantities, smaller."""
 
     better: tuple[str, str]
@@ -174,7 +90,7 @@ class Interaction(_Expectation):
         return f"{' - '.join(self.better)} {self.sign} {' - '.join(self.worse)}"
 
 
-class Trend(_Expectation):
+class Trend(BaseExpectation):
     """The scores of three or more arms fall along their list, or quantities rise: the linear
     trend, with even steps between the arms."""
 
@@ -206,7 +122,7 @@ class Trend(_Expectation):
         return f" {self.sign} ".join(self.ordered)
 
 
-class Both(_Expectation):
+class Both(BaseExpectation):
     """Two comparisons that must both hold, such as of curves that cross: `a` leads at one budget
     and `b` at another."""
 
@@ -250,6 +166,59 @@ class Both(_Expectation):
         return " and ".join(part.text for part in self.parts)
 
 
+class RankAgreement(BaseExpectation):
+    """Four arms or more are ordered by one outcome as by another: Kendall's tau of their means, the
+    better first in both, lies above or below a level."""
+
+    ranked: tuple[str, ...] = Field(min_length=4)
+    side: Side
+    level: float = Field(ge=-1, le=1)
+
+    @model_validator(mode="after")
+    def _can_be_ranked(self) -> "RankAgreement":
+        if repeated := [arm for arm, number in Counter(self.ranked).items() if number > 1]:
+            raise ValueError(f"arms must be named once, but {repeated[0]!r} is named again")
+        if self.level == (1 if self.side == "above" else -1):
+            raise ValueError(f"tau cannot lie {self.side} {self.level:g}; choose another level")
+        named = [one for part in self.by for one in quantities_of(part)]
+        if len(named) == 2 and all(one.is_counted for one in named):
+            raise ValueError("an outcome of a rank agreement must vary between runs, but none does")
+        if self.predicted is not None:
+            raise ValueError("predicted has no effect on a rank agreement, whose level is declared")
+        return self
+
+    @property
+    def by(self) -> tuple[str, str]:
+        """The outcomes that rank the arms."""
+        found = ranked_by(self.outcome)
+        if not found:
+            raise ValueError("arms are ranked by 'rank agreement of OUTCOME and OUTCOME'")
+        return found
+
+    @property
+    def unit(self) -> str:
+        """Of the agreement."""
+        return "of Kendall's tau"
+
+    @property
+    def expected_side(self) -> Side:
+        """As declared."""
+        return self.side
+
+    @property
+    def terms(self) -> Sequence[tuple[str, float]]:
+        """The arms, each of which counts alike."""
+        return [(arm, 1.0) for arm in self.ranked]
+
+    @property
+    def text(self) -> str:
+        """`a, b, c, d above 0.5`"""
+        return f"{', '.join(self.ranked)} {self.side} {self.level:g}"
+
+    def __str__(self) -> str:
+        return f"{self.text} in {self.outcome}"
+
+
 def _form(value: Any) -> str:
     if isinstance(value, Mapping):
         fields = set(value)
@@ -259,6 +228,8 @@ def _form(value: Any) -> str:
         return "equality"
     if "pairs" in fields:
         return "both"
+    if "ranked" in fields:
+        return "rank agreement"
     if "ordered" in fields:
         return "trend"
     if "level" in fields:
@@ -273,6 +244,7 @@ Expectation = Annotated[
     | Annotated[Equality, Tag("equality")]
     | Annotated[Interaction, Tag("interaction")]
     | Annotated[Level, Tag("level")]
+    | Annotated[RankAgreement, Tag("rank agreement")]
     | Annotated[Trend, Tag("trend")],
     Discriminator(_form),
     BeforeValidator(parsed, json_schema_input_type=str | Mapping[str, Any]),

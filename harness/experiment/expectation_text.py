@@ -6,7 +6,7 @@ from typing import Any
 
 from harness.core.config import as_tuples
 from harness.core.names import shortened
-from harness.experiment.outcomes import AVERAGE, GAP, quantities_of
+from harness.experiment.outcomes import AVERAGE, GAP, RANK_AGREEMENT, quantities_of, ranked_by
 
 MAX_TEXT = 2_000
 """Characters of an expectation."""
@@ -24,6 +24,7 @@ def parsed(value: Any) -> Any:
         more = {name: rest.pop(name) for name in ("predicted",) if name in rest}
         ((outcome, text),) = rest.items()
     if not isinstance(text, str) or not isinstance(outcome, str):
+        _check_quotes(value)
         return as_tuples(value)
     return _fields(outcome, text) | more
 
@@ -31,6 +32,8 @@ def parsed(value: Any) -> Any:
 def _fields(outcome: str, text: str) -> dict[str, Any]:
     if len(text) > MAX_TEXT:
         raise ValueError(f"an expectation must have at most {MAX_TEXT:,} characters")
+    if ranked_by(outcome):
+        return {"outcome": outcome, **_ranked(text)}
     if match := _EQUAL.fullmatch(text.strip()):
         return {"outcome": outcome, **match.groupdict(), "margin": float(match["margin"])}
     if match := _LEVEL.fullmatch(text.strip()):
@@ -47,6 +50,15 @@ def _fields(outcome: str, text: str) -> dict[str, Any]:
     if len(better) == len(worse) == 2:
         return {"outcome": outcome, "better": better, "worse": worse}
     return {"outcome": outcome, "better": sides[0], "worse": sides[1]}
+
+
+def _check_quotes(value: Any) -> None:
+    """Refuses a rank agreement that YAML reads as several fields, as commas separate these."""
+    named = [name for name in value if isinstance(name, str)] if isinstance(value, Mapping) else []
+    if any(name.startswith(RANK_AGREEMENT) for name in named):
+        raise ValueError(
+            "a rank agreement within {} must have quotes around its arms, as commas separate fields"
+        )
 
 
 def _joined(sign: str, text: str) -> tuple[tuple[str, ...], ...]:
@@ -69,6 +81,18 @@ def _joined(sign: str, text: str) -> tuple[tuple[str, ...], ...]:
             f"'and' must join two comparisons, '{form}', but the text is {shortened(text)}"
         )
     return pairs
+
+
+def _ranked(text: str) -> dict[str, Any]:
+    """The fields of a rank agreement."""
+    match = _LEVEL.fullmatch(text.strip())
+    arms = tuple(arm.strip() for arm in match["arm"].split(",")) if match else ()
+    if not match or len(arms) < 4 or not all(arms):
+        raise ValueError(
+            "a rank agreement must name four arms or more and a level, 'a, b, c, d above 0.5', but "
+            f"is {shortened(text)}"
+        )
+    return {"ranked": arms, "side": match["side"], "level": float(match["level"])}
 
 
 def _wrong_form(outcome: str, sign: str, text: str) -> str:

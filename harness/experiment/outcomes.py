@@ -14,6 +14,8 @@ GAP = " - "
 """Between two outcomes of which one is subtracted from the other."""
 TOKENS_TO = "tokens to "
 """How the outcomes of `reached_level` begin."""
+RANK_AGREEMENT = "rank agreement of "
+"""How the outcomes of `ranked_by` begin."""
 _TOKENS_TO = re.compile(rf"{TOKENS_TO}(?P<level>-?[0-9]+(?:\.[0-9]+)?) on (?P<score>\S.*)")
 
 
@@ -89,6 +91,23 @@ def reached_level(outcome: str) -> ReachedLevel | None:
             f"are {shortened(outcome)}"
         )
     return ReachedLevel(float(match["level"]), match["score"])
+
+
+def ranked_by(outcome: str) -> tuple[str, str] | None:
+    """The outcomes of one such as `rank agreement of average and loss`; null of any other.
+
+    Raises:
+        ValueError: the outcome begins like one, but has another form.
+    """
+    if not outcome.startswith(RANK_AGREEMENT):
+        return None
+    parts = outcome.removeprefix(RANK_AGREEMENT).split(" and ")
+    if len(parts) != 2 or not all(parts) or parts[0] == parts[1]:
+        raise ValueError(
+            "a rank agreement must be that of two outcomes, such as 'rank agreement of average and "
+            f"loss', but is {shortened(outcome)}"
+        )
+    return parts[0], parts[1]
 
 
 def quantities_of(outcome: str) -> tuple[Quantity, ...]:

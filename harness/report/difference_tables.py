@@ -158,7 +158,7 @@ def claimed_interval(claim: Claim) -> str:
     if not found or claim.is_counted:
         return ""
     shown = interval(found)
-    if claim.expectation.quantities:
+    if claim.expectation.quantities or claim.unit != POINTS:
         shown = f"{amount(found.low, claim.unit)} to {amount(found.high, claim.unit)}"
         shown = shown if enough_seeds(found) else "unknown"
     p_value = f"p {p_cell(found.p_value)}"

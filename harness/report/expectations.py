@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import TypeGuard
 
 import numpy as np
@@ -22,7 +23,15 @@ from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Difference, Runs
 from harness.analysis.statistics.intersection_union import decisive
 from harness.analysis.statistics.multiple_testing import holm
-from harness.experiment.expectation import Both, Comparison, Expectation, Level, Trend
+from harness.analysis.statistics.rank_agreement import PairDifferences, rank_agreement
+from harness.experiment.expectation import (
+    Both,
+    Comparison,
+    Expectation,
+    Level,
+    RankAgreement,
+    Trend,
+)
 from harness.experiment.outcomes import GAP, LOSSES, reached_level
 from harness.report.declared import predicted_line
 from harness.report.manipulation_checks import void_level, void_reasons
@@ -45,6 +54,8 @@ def claims(results: Results, compared: Comparer) -> list[Claim]:
 
 def _claim(results: Results, compared: Comparer, one: Expectation, number: int) -> Claim:
     """An expectation of a number, without p by Holm."""
+    if isinstance(one, RankAgreement):
+        return _ranking(results, compared, one, number)
     outcome = _outcome(results, compared, one)
     curves = [of for part in _parts(one) if (of := _curves(results, part))]
     decider = _decider(results, outcome, one)
@@ -61,6 +72,43 @@ def _claim(results: Results, compared: Comparer, one: Expectation, number: int) 
         undecided="; ".join(dict.fromkeys(of.undecided for of in curves if of.undecided)),
         note="".join(dict.fromkeys(of.note for of in curves)),
     )
+
+
+def _ranking(results: Results, compared: Comparer, one: RankAgreement, number: int) -> Claim:
+    """A rank agreement. It is never void: pairs of arms that have learned nothing, or are at the
+    highest score, are not told apart, and count against what is to be shown."""
+    first, second = (_gaps(results, compared, outcome, one.ranked) for outcome in one.by)
+    pairs = [(a, b) for a, b in zip(first, second, strict=True) if a and b]
+    found = rank_agreement(pairs, one.level, 1 - LEVEL) if len(pairs) == len(first) else None
+    checkpoints = [arm.name for arm in results.plan.arms if arm.has_one_run]
+    single_runs = [arm for arm in one.arms if arm in checkpoints]
+    return Claim(one, found, single_runs, level=(1 - LEVEL) / number, note=_told_apart(pairs))
+
+
+def _gaps(
+    results: Results, compared: Comparer, name: str, arms: Sequence[str]
+) -> list[Difference | None]:
+    """The differences of all pairs of arms in an outcome, with the better side above zero."""
+    pairs = [
+        Comparison(better=better, worse=worse, outcome=name)
+        for better, worse in combinations(arms, 2)
+    ]
+    outcome = _outcome(results, compared, pairs[0])
+    found = [_difference(results, outcome, pair) or _of_same_runs(results, pair) for pair in pairs]
+    below = pairs[0].expected_side == "below"
+    return [gap.turned if gap and below else gap for gap in found]
+
+
+def _of_same_runs(results: Results, pair: Comparison) -> Difference | None:
+    """No difference of arms with the same runs, and so equal values; null of other arms."""
+    known = pair.quantities and set(pair.arms) <= _values(results, pair).keys()
+    return _exact(0.0) if known else None
+
+
+def _told_apart(pairs: Sequence[PairDifferences]) -> str:
+    """How many pairs of arms may be equal in an outcome, to follow another text."""
+    equal = sum(max(one.p_value, other.p_value) >= 1 - LEVEL for one, other in pairs)
+    return f"; {equal} of {len(pairs)} pairs of arms may be equal in an outcome" if equal else ""
 
 
 def _parts(one: Expectation) -> Sequence[Expectation]:

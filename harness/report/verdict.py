@@ -7,7 +7,7 @@ from typing import Literal
 from harness.analysis.comparison.differences import AVERAGE, LEVEL, Differences, enough_seeds
 from harness.analysis.statistics.bootstrap import Difference
 from harness.analysis.statistics.variance import MAX_SEEDS, Components, seeds_needed
-from harness.experiment.expectation import Equality, Expectation, Level, Trend
+from harness.experiment.expectation import Equality, Expectation, Level, RankAgreement, Trend
 from harness.experiment.outcomes import LOSSES
 from harness.report.two_groups import reason, unseen
 
@@ -129,7 +129,8 @@ def _decided(claim: Claim, found: Difference, significant: bool) -> tuple[Word, 
     """The word and its reason, if there are enough seeds."""
     if isinstance(claim.expectation, Equality):
         return _within(claim.expectation.margin, claim.unit, found, significant)
-    zero = "the level" if isinstance(claim.expectation, Level) else "zero"
+    has_level = isinstance(claim.expectation, (Level, RankAgreement))
+    zero = "the level" if has_level else "zero"
     interval = f"the interval of {claim.decider}" if claim.decider else "the interval"
     if found.low <= 0 <= found.high:
         return "inconclusive", f"{interval} includes {zero}{_needed(claim, found)}"
@@ -185,6 +186,8 @@ def _within(margin: float, unit: str, found: Difference, significant: bool) -> t
 
 def _lacking(claim: Claim) -> str:
     """The value that an arm does not have."""
+    if isinstance(claim.expectation, RankAgreement):
+        return "comparable values of both outcomes yet"
     if named := " and of ".join(one.label for one in claim.expectation.quantities):
         return f"comparable {named}" if claim.outcome in LOSSES else f"a value of {named} yet"
     return "an average yet" if claim.outcome == AVERAGE else f"a score on {claim.outcome} yet"

@@ -13,7 +13,15 @@ from harness.data.corpora import CORPORA
 from harness.data.corpora.sources import HubCorpus, JsonLinesCorpus, MixedCorpus
 from harness.experiment.arms import Arm, combinations, resolve_arm
 from harness.experiment.evaluation import Evaluate
-from harness.experiment.expectation import Both, Comparison, Equality, Interaction, Level, Trend
+from harness.experiment.expectation import (
+    Both,
+    Comparison,
+    Equality,
+    Interaction,
+    Level,
+    RankAgreement,
+    Trend,
+)
 from harness.experiment.experiment import Experiment, Seeds
 from harness.experiment.recipe_defaults import expand_names, resolve_pretrain
 from harness.finetuning.search.sweep import SPACES, Sweep
@@ -265,6 +273,46 @@ def test_expectations_about_the_tokens_to_a_level() -> None:
             experiment(expect=[{"better": "a", "worse": "b", "outcome": wrong}])
     with pytest.raises(ValidationError, match="'tokens to 60 on CoLA: arm < arm'"):
         experiment(expect={"tokens to 60 on CoLA": "a > b"})
+
+
+def test_expectations_about_the_agreement_of_ranks() -> None:
+    about = "rank agreement of average and loss"
+    (one,) = experiment(expect={about: "a, b=1/x, c,d above 0.5"}).expect
+    assert one == RankAgreement(
+        outcome=about, ranked=("a", "b=1/x", "c", "d"), side="above", level=0.5
+    )
+    assert str(one) == "a, b=1/x, c, d above 0.5 in rank agreement of average and loss"
+    assert one.arms == one.ranked and one.by == ("average", "loss")
+    assert experiment(expect=[one.model_dump(mode="json")]).expect == (one,)
+    (low,) = experiment(expect={about: "a, b, c, d below -0.2"}).expect
+    assert low.expected_side == "below"
+
+
+@pytest.mark.parametrize(
+    ("about", "text", "expected"),
+    [
+        ("average and loss", "a, b, c above 0.5", "must name four arms or more and a level"),
+        ("average and loss", "a, b, , c above 0.5", "must name four arms or more and a level"),
+        ("average and loss", "a > b > c > d", "must name four arms or more and a level"),
+        ("average and loss", "a, b, c, b above 0.5", "named once, but 'b' is named again"),
+        ("average and loss", "a, b, c, d above 1", "tau cannot lie above 1"),
+        ("average and loss", "a, b, c, d above 1.5", "less than or equal to 1"),
+        ("average", "a, b, c, d above 0.5", "must be that of two outcomes"),
+        ("loss and loss", "a, b, c, d above 0.5", "must be that of two outcomes"),
+        ("flops and parameters", "a, b, c, d above 0.5", "must vary between runs"),
+    ],
+)
+def test_rank_agreements_of_another_form(about: str, text: str, expected: str) -> None:
+    with pytest.raises(ValidationError, match=expected):
+        experiment(expect={f"rank agreement of {about}": text})
+
+
+def test_rank_agreements_need_quotes_within_braces() -> None:
+    split = {"rank agreement of average and loss": "a", "b": None, "c": None, "d above 0": None}
+    with pytest.raises(ValidationError, match="must have quotes around its arms"):
+        experiment(expect=[split])
+    with pytest.raises(ValidationError, match="predicted has no effect on a rank agreement"):
+        experiment(expect={"rank agreement of CoLA and RTE": "a, b, c, d above 0", "predicted": 1})
 
 
 def test_weights_of_expectations() -> None:

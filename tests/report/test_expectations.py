@@ -386,3 +386,56 @@ def test_two_comparisons_are_void_if_one_of_them_is(fabricate):
     found = verdicts_of(expecting(data, *texts))
     assert [one.word for one in found] == ["void", "void"]
     assert found[0].reason.startswith("lost is not shown to be above chance (")
+
+
+def test_ranks_by_two_outcomes_agree(planted, tmp_path):
+    """Losses that fall as scores rise, that rise with them, and that are the same for two arms."""
+    losses = {"alike": (1, 2, 3, 4), "reverse": (4, 3, 2, 1), "noise": (2.5, 2.5, 2.5, 2.5)}
+    rng, words = np.random.default_rng(0), {}
+    for name, means in losses.items():
+        rows = [
+            (arm, seed, 60.0, mean + 0.05 * rng.standard_normal(), 1.0)
+            for arm, mean in zip("abcd", means, strict=True)
+            for seed in range(5)
+        ]
+        columns = ["arm", "pretrain_seed", "seconds", "loss", "bits_per_byte"]
+        data = planted.but(pretraining=pd.DataFrame(rows, columns=columns))
+        about = "rank agreement of sst2 and loss"
+        data = expecting(data, {about: "a, b, c, d above 0.5"}, {about: "d, b, a, c below 0.5"})
+        above, below = verdicts_of(data)
+        words[name] = (above.word, below.word)
+        means = {
+            arm: scores.mean()
+            for arm, scores in planted.scores.query("task == 'sst2'").groupby("arm")["value"]
+        }
+        of_losses = data.pretraining.groupby("arm")["loss"].mean()
+        tau = scipy.stats.kendalltau([means[arm] for arm in "abcd"], -of_losses[list("abcd")])[0]
+        assert above.claim.found.estimate == pytest.approx(tau - 0.5)
+        assert below.claim.found.estimate == pytest.approx(tau - 0.5)
+    assert words == {
+        "alike": ("confirmed", "refuted"),
+        "reverse": ("refuted", "confirmed"),
+        "noise": ("inconclusive", "inconclusive"),
+    }
+    assert "pairs of arms may be equal in an outcome" in above.reason
+    write_report(data, tmp_path)
+    shown = (tmp_path / "README.md").read_text()
+    assert "- a, b, c, d above 0.5 in rank agreement of sst2 and loss: **inconclusive**, " in shown
+    assert "of Kendall's tau (95 % interval −" in shown
+    assert summary(data).verdicts[0].startswith("a, b, c, d above 0.5 in rank agreement of sst2")
+
+
+def test_ranks_by_what_an_arm_lacks_are_inconclusive(planted, with_losses):
+    about = {"rank agreement of average and loss": "a, b, c, d above 0"}
+    (absent,) = verdicts_of(expecting(planted.but(pretraining=with_losses.pretraining), about))
+    assert absent.word == "inconclusive"
+    every = "not every arm of the expectation has comparable values of both outcomes yet"
+    assert absent.reason == every
+
+
+def test_ranks_by_what_is_counted_agree_where_scores_do(planted):
+    costs = planted.costs
+    sizes = costs["arm"].map({"a": 1e6, "b": 2e6, "c": 3e6, "d": 4e6}).fillna(5e6)
+    about = {"rank agreement of sst2 and parameters": "a, b, c, d above 0.5"}
+    (one,) = verdicts_of(expecting(planted.but(costs=costs.assign(parameters=sizes)), about))
+    assert one.word == "confirmed" and one.claim.found.num_seeds == 5

@@ -14,7 +14,7 @@ from harness.experiment.arms import (
     combinations,
     value_label,
 )
-from harness.experiment.expectation import Both, Comparison, Expectation
+from harness.experiment.expectation import Both, Comparison, Expectation, RankAgreement
 from harness.experiment.experiment import Axis, Experiment
 from harness.experiment.outcomes import (
     AVERAGE,
@@ -153,8 +153,9 @@ def expectation_problems(experiment: Experiment) -> Problems:
         for arm in expected.arms:
             if names and arm not in names:
                 yield keys, f"{where}: " + unknown_name("the arm", arm, names)
-        if unknown := _unknown_outcome(experiment, expected.outcome, outcomes):
-            yield keys, f"{where}: {unknown}"
+        for outcome in expected.by if isinstance(expected, RankAgreement) else [expected.outcome]:
+            if unknown := _unknown_outcome(experiment, outcome, outcomes):
+                yield keys, f"{where}: {unknown}"
         for arm in expected.cancelled:
             yield keys, f"{where}: '{expected}' must compare different arms; {arm} cancels out"
         for part in _comparisons(expected):
