@@ -4,8 +4,9 @@ The curve of a run are its scores at the kept checkpoints and at the end, with s
 between them. A run that never reaches the level counts with the whole budget (it is censored on the
 right), and one that has reached it by the first checkpoint counts with that one (censored on the
 left). Arms count alike: within the tokens from the last of their first checkpoints to the least of
-their budgets. Values that are cut off at both ends keep their order, so that differences can only
-become smaller.
+their budgets. Cutting off keeps the order of any two runs, and makes their difference smaller. Means
+are restricted means (Royston and Parmar 2013, "Restricted mean survival time: an alternative to the
+hazard ratio", BMC Medical Research Methodology 13).
 """
 
 import math
@@ -48,7 +49,8 @@ class ReachedTokens:
     @property
     def at_once(self) -> int:
         """Runs that have reached the level by the first checkpoint."""
-        return sum(int((own <= self.first).sum()) for own in self.values.values())
+        own = [of[of < self.last] for of in self.values.values()]
+        return sum(int((of <= self.first).sum()) for of in own)
 
     @property
     def runs(self) -> int:
@@ -78,7 +80,7 @@ class ReachedTokens:
             return ""
         return (
             f"; of {self.runs} runs, {' and '.join(cut_off)} and count with these tokens, which "
-            "makes differences smaller"
+            "makes differences between runs smaller"
         )
 
 

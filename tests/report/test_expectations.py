@@ -439,3 +439,13 @@ def test_ranks_by_what_is_counted_agree_where_scores_do(planted):
     about = {"rank agreement of sst2 and parameters": "a, b, c, d above 0.5"}
     (one,) = verdicts_of(expecting(planted.but(costs=costs.assign(parameters=sizes)), about))
     assert one.word == "confirmed" and one.claim.found.num_seeds == 5
+
+
+def test_two_comparisons_of_what_is_counted_are_exact(planted):
+    costs = planted.costs
+    sizes = costs["arm"].map({"a": 1e6, "b": 2e6, "c": 3e6, "d": 4e6}).fillna(5e6)
+    data = planted.but(costs=costs.assign(parameters=sizes))
+    expect = [{"parameters": text} for text in ("a < b and c < d", "a < b and d < c")]
+    right, wrong = verdicts_of(expecting(data, *expect))
+    assert (right.word, wrong.word) == ("confirmed", "refuted")
+    assert right.reason == "the same in every run, so without an interval"

@@ -153,9 +153,8 @@ def expectation_problems(experiment: Experiment) -> Problems:
         for arm in expected.arms:
             if names and arm not in names:
                 yield keys, f"{where}: " + unknown_name("the arm", arm, names)
-        for outcome in expected.by if isinstance(expected, RankAgreement) else [expected.outcome]:
-            if unknown := _unknown_outcome(experiment, outcome, outcomes):
-                yield keys, f"{where}: {unknown}"
+        for unknown in _unknown_outcomes(experiment, expected, outcomes):
+            yield keys, f"{where}: {unknown}"
         for arm in expected.cancelled:
             yield keys, f"{where}: '{expected}' must compare different arms; {arm} cancels out"
         for part in _comparisons(expected):
@@ -187,14 +186,19 @@ def _outcomes(experiment: Experiment) -> list[str]:
     return [AVERAGE, *QUANTITIES, *_columns(experiment), *probes]
 
 
-def _unknown_outcome(experiment: Experiment, outcome: str, known: Sequence[str]) -> str:
-    """The problem of an outcome that the experiment does not have; empty if it has it."""
-    if reached := reached_level(outcome):
-        scores = [name for name in known if name not in QUANTITIES]
-        found = reached.score in scores
-        return "" if found else unknown_name("the score", reached.score, scores)
-    found = outcome in known or _is_gap(experiment, outcome)
-    return "" if found else unknown_name("the outcome", outcome, known)
+def _unknown_outcomes(
+    experiment: Experiment, expected: Expectation, known: Sequence[str]
+) -> Iterator[str]:
+    """The problems of outcomes that the experiment does not have."""
+    what, names, outcomes = "the outcome", known, [expected.outcome]
+    if isinstance(expected, RankAgreement):
+        outcomes = [*expected.by]
+    elif reached := reached_level(expected.outcome):
+        what, outcomes = "the score", [reached.score]
+        names = [name for name in known if name not in QUANTITIES]
+    elif _is_gap(experiment, expected.outcome):
+        return
+    yield from (unknown_name(what, one, names) for one in outcomes if one not in names)
 
 
 def _is_gap(experiment: Experiment, outcome: str) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from harness.experiment.arms import Arm
 from harness.experiment.checks.grid import Problems, declared_expectations
-from harness.experiment.expectation import Both, Comparison, Expectation, Trend
+from harness.experiment.expectation import Both, Comparison, Expectation, RankAgreement, Trend
 from harness.experiment.experiment import Experiment
 from harness.experiment.outcomes import quantities_of, reached_level
 
@@ -19,7 +19,7 @@ def _diagnostic_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problem
     """Expectations about a quantity whose diagnostic an arm does not have."""
     measured = {arm.name: arm.evaluate.diagnostics for arm in arms}
     for keys, expected in declared_expectations(experiment):
-        for diagnostic in _diagnostics(expected.outcome):
+        for diagnostic in _diagnostics(expected):
             without = [
                 arm for arm in expected.arms if diagnostic not in measured.get(arm, (diagnostic,))
             ]
@@ -31,9 +31,11 @@ def _diagnostic_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problem
                 )
 
 
-def _diagnostics(outcome: str) -> Iterator[str]:
-    """The diagnostics that an outcome, or a gap of two, needs."""
-    yield from dict.fromkeys(filter(None, (one.diagnostic for one in quantities_of(outcome))))
+def _diagnostics(expected: Expectation) -> Iterator[str]:
+    """The diagnostics that its outcome, or its two outcomes, need."""
+    outcomes = expected.by if isinstance(expected, RankAgreement) else (expected.outcome,)
+    measured = (one.diagnostic for outcome in outcomes for one in quantities_of(outcome))
+    yield from dict.fromkeys(filter(None, measured))
 
 
 def _reached_level_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
