@@ -4,9 +4,9 @@ The curve of a run are its scores at the kept checkpoints and at the end, with s
 between them. A run that never reaches the level counts with the whole budget (it is censored on the
 right), and one that has reached it by the first checkpoint counts with that one (censored on the
 left). Arms count alike: within the tokens from the last of their first checkpoints to the least of
-their budgets. Cutting off keeps the order of any two runs, and makes their difference smaller. Means
-are restricted means (Royston and Parmar 2013, "Restricted mean survival time: an alternative to the
-hazard ratio", BMC Medical Research Methodology 13).
+their budgets. Cutting off keeps the order of any two runs, and makes their difference smaller. The
+means are restricted means (Royston and Parmar 2013, "Restricted mean survival time: an alternative
+to the hazard ratio", BMC Medical Research Methodology 13).
 """
 
 import math
