@@ -1,12 +1,12 @@
 """Tokens of pretraining until a score reaches a level, by pretraining seed.
 
-The curve of a run are its scores at the kept checkpoints and at the end, with straight lines
-between them. A run that never reaches the level counts with the whole budget (it is censored on the
-right), and one that has reached it by the first checkpoint counts with that one (censored on the
-left). Arms count alike: within the tokens from the last of their first checkpoints to the least of
-their budgets. Cutting off keeps the order of any two runs, and makes their difference smaller. The
-means are restricted means (Royston and Parmar 2013, "Restricted mean survival time: an alternative
-to the hazard ratio", BMC Medical Research Methodology 13).
+The curve of a run joins its scores at the kept checkpoints and at the end by straight lines. A run
+that never reaches the level counts with the whole budget (it is censored on the right), and one
+that has reached it by the first checkpoint counts with that one (censored on the left). Arms count
+alike: within the tokens from the last of their first checkpoints to the least of their budgets.
+Cutting off keeps the order of any two runs, and makes their difference smaller. The means are
+restricted means (Royston and Parmar 2013, "Restricted mean survival time: an alternative to the
+hazard ratio", BMC Medical Research Methodology 13).
 """
 
 import math
