@@ -58,18 +58,22 @@ def _claim(results: Results, compared: Comparer, one: Expectation, number: int) 
         return _ranking(results, compared, one, number)
     outcome = _outcome(results, compared, one)
     curves = [of for part in _parts(one) if (of := _curves(results, part))]
+    undecided = "; ".join(dict.fromkeys(of.undecided for of in curves if of.undecided))
     decider = _decider(results, outcome, one)
+    found = _difference(results, outcome, decider)
+    if found and undecided:  # values without spread would count as certain among other tests
+        found = replace(found, p_value=1.0)
     checkpoints = [arm.name for arm in results.plan.arms if arm.has_one_run]
     return Claim(
         one,
-        _difference(results, outcome, decider),
+        found,
         [arm for arm in one.arms if arm in checkpoints],
         void=_void(results, compared, outcome, one),
         decider="" if decider is one else decider.text,
         reversed_steps=_reversed_steps(results, outcome, one) if isinstance(one, Trend) else (),
         predicted=predicted_line(results, one),
         level=(1 - LEVEL) / number,
-        undecided="; ".join(dict.fromkeys(of.undecided for of in curves if of.undecided)),
+        undecided=undecided,
         note="".join(dict.fromkeys(of.note for of in curves)),
     )
 

@@ -113,6 +113,8 @@ def test_runs_that_are_all_cut_off_are_not_equal(data: MadeUpResults) -> None:
     assert never.word == at_once.word == "inconclusive"
     assert never.reason.endswith("two checkpoints: 8 of 8 not before the end, 0 by the first")
     assert at_once.reason.endswith("two checkpoints: 0 of 8 not before the end, 8 by the first")
+    (apart,) = verdicts_of(expecting(data, {"tokens to 59 on sst2": "fast < never"}))
+    assert apart.word == "inconclusive" and apart.claim.found.p_value == 1  # type: ignore
 
 
 def test_arms_count_within_the_tokens_that_all_of_them_have(
