@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from harness.experiment.expectation import Expectation
+from harness.experiment.expectation import Expectation, RankAgreement
 from harness.plan.plan import Plan
 from harness.store.declared import is_recorded, record_declared
 from harness.store.recorded import recorded_experiments
@@ -30,7 +30,7 @@ def remember_expectations(plan: Plan, store: Store, done: Mapping[str, StageResu
 
 def _results(plan: Plan, one: Expectation) -> Iterator[str]:
     """The keys of the stages with results for an expectation."""
-    if one.quantities:
+    if one.quantities or isinstance(one, RankAgreement):  # which may be that of a quantity
         yield from (key for (arm, _), key in plan.pretrain_keys.items() if arm in one.arms)
     for runs in (plan.finetune_runs, plan.probe_runs, plan.sequential_scores):
         yield from (run.key for run in runs if run.arm in one.arms)

@@ -1,102 +1,19 @@
-"""What an experiment expects of its arms, to be confirmed or refuted."""
+"""What an experiment expects of its arms, to be confirmed or refuted: the forms."""
 
-import re
-from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
 
-from harness.core.config import ConfigModel, as_tuples
-from harness.core.names import shortened
-from harness.experiment.outcomes import AVERAGE, GAP, POINTS, Quantity, quantities_of
-
-Side = Literal["above", "below"]
-MAX_TEXT = 2_000
-"""Characters of an expectation."""
-NUMBER = r"[0-9]+(?:\.[0-9]*)?(?:e-?[0-9]+)?"
-_EQUAL = re.compile(rf"(?P<first>[^<>]+?) = (?P<second>[^<>]+) within (?P<margin>{NUMBER})")
-_LEVEL = re.compile(rf"(?P<arm>[^<>]+?) (?P<side>above|below) (?P<level>-?{NUMBER})")
+from harness.core.config import ConfigModel
+from harness.experiment.expectation_base import BaseExpectation, Side
+from harness.experiment.expectation_text import parsed
+from harness.experiment.outcomes import quantities_of, ranked_by
 
 
-class _Expectation(ConfigModel):
-    """An expected contrast: a weighted sum over arms."""
-
-    outcome: str = AVERAGE
-    """`average`, a column of the suite, a probe or one of its categories (`blimp/wh_island`), one
-    of QUANTITIES, or one of these minus another (`in-domain - shifted`)."""
-    predicted: float | None = Field(default=None, allow_inf_nan=False)
-    """The sum that is predicted, in points or in the unit of the quantity."""
-
-    @property
-    def declared_as(self) -> str:
-        """The expectation with what is predicted."""
-        return str(self) if self.predicted is None else f"{self}, predicted {self.predicted:+g}"
-
-    @property
-    def quantities(self) -> tuple[Quantity, ...]:
-        """Those that it is about (`quantities_of`)."""
-        return quantities_of(self.outcome)
-
-    @property
-    def unit(self) -> str:
-        """Of the sum."""
-        return self.quantities[0].unit if self.quantities else POINTS
-
-    @property
-    def is_counted(self) -> bool:
-        """Whether the outcome is the same in every run."""
-        return bool(self.quantities) and all(one.is_counted for one in self.quantities)
-
-    @property
-    def expected_side(self) -> Side:
-        """Of zero, where the sum is expected, except that of an `Equality`."""
-        return "below" if self.quantities else "above"
-
-    @property
-    def sign(self) -> str:
-        """Between the better and the worse."""
-        return "<" if self.quantities else ">"
-
-    @property
-    @abstractmethod
-    def terms(self) -> Sequence[tuple[str, float]]:
-        """Arms and their weights in the sum; an arm may have several terms."""
-
-    @property
-    @abstractmethod
-    def text(self) -> str:
-        """The expectation without its outcome."""
-
-    @property
-    def arms(self) -> tuple[str, ...]:
-        """All arms, in order."""
-        return tuple(dict.fromkeys(arm for arm, _ in self.terms))
-
-    @property
-    def weights(self) -> dict[str, float]:
-        """Arm to its weight in the sum, which is expected above zero, of QUANTITIES below zero, or
-        of an `Equality` near zero."""
-        found = dict.fromkeys(self.arms, 0.0)
-        for arm, weight in self.terms:
-            found[arm] += weight
-        return found
-
-    @property
-    def cancelled(self) -> list[str]:
-        """Arms whose terms add up to nothing."""
-        named = Counter(arm for arm, _ in self.terms)
-        return [arm for arm, weight in self.weights.items() if not weight and named[arm] > 1]
-
-    def __str__(self) -> str:
-        if self.quantities:
-            return f"{self.text} in {GAP.join(one.label for one in self.quantities)}"
-        return self.text if self.outcome == AVERAGE else f"{self.text} on {self.outcome}"
-
-
-class Comparison(_Expectation):
+class Comparison(BaseExpectation):
     """Arm `better` has a higher score than arm `worse`, or less of a quantity."""
 
     better: str
@@ -113,7 +30,7 @@ class Comparison(_Expectation):
         return f"{self.better} {self.sign} {self.worse}"
 
 
-class Equality(_Expectation):
+class Equality(BaseExpectation):
     """Two arms differ by less than a margin, in points or in the unit of the quantity."""
 
     first: str
@@ -131,7 +48,7 @@ class Equality(_Expectation):
         return f"{self.first} = {self.second} within {self.margin:g}"
 
 
-class Level(_Expectation):
+class Level(BaseExpectation):
     """An outcome of an arm lies above or below a fixed level, in points or in the unit of the
     quantity."""
 
@@ -155,7 +72,7 @@ class Level(_Expectation):
         return f"{self.arm} {self.side} {self.level:g}"
 
 
-class Interaction(_Expectation):
+class Interaction(BaseExpectation):
     """One difference between two arms is larger than another; of quantities, smaller."""
 
     better: tuple[str, str]
@@ -173,7 +90,7 @@ class Interaction(_Expectation):
         return f"{' - '.join(self.better)} {self.sign} {' - '.join(self.worse)}"
 
 
-class Trend(_Expectation):
+class Trend(BaseExpectation):
     """The scores of three or more arms fall along their list, or quantities rise: the linear
     trend, with even steps between the arms."""
 
@@ -205,6 +122,103 @@ class Trend(_Expectation):
         return f" {self.sign} ".join(self.ordered)
 
 
+class Both(BaseExpectation):
+    """Two comparisons that must both hold, such as of curves that cross: `a` leads at one budget
+    and `b` at another."""
+
+    pairs: tuple[tuple[str, str], tuple[str, str]]
+    """Better and worse arm of each comparison."""
+
+    @model_validator(mode="after")
+    def _are_two(self) -> "Both":
+        (first, second), (third, fourth) = self.pairs
+        if {first, second} == {third, fourth}:
+            raise ValueError(
+                f"two comparisons must be about different arms, but both are about {first!r} and "
+                f"{second!r}"
+            )
+        if self.predicted is not None:
+            raise ValueError("predicted must be that of one difference, but 'and' joins two")
+        return self
+
+    @property
+    def parts(self) -> tuple[Comparison, Comparison]:
+        """Each comparison alone."""
+        first, second = (
+            Comparison(outcome=self.outcome, better=better, worse=worse)
+            for better, worse in self.pairs
+        )
+        return first, second
+
+    @property
+    def terms(self) -> Sequence[tuple[str, float]]:
+        """Those of both comparisons, which are judged each for itself."""
+        return [term for part in self.parts for term in part.terms]
+
+    @property
+    def cancelled(self) -> list[str]:
+        """Arms that a comparison compares with themselves."""
+        return [arm for part in self.parts for arm in part.cancelled]
+
+    @property
+    def text(self) -> str:
+        """`a > b and c > d`"""
+        return " and ".join(part.text for part in self.parts)
+
+
+class RankAgreement(BaseExpectation):
+    """Four arms or more are ordered by one outcome as by another: Kendall's tau of their means, the
+    better first in both, lies above or below a level."""
+
+    ranked: tuple[str, ...] = Field(min_length=4)
+    side: Side
+    level: float = Field(ge=-1, le=1)
+
+    @model_validator(mode="after")
+    def _can_be_ranked(self) -> "RankAgreement":
+        if repeated := [arm for arm, number in Counter(self.ranked).items() if number > 1]:
+            raise ValueError(f"arms must be named once, but {repeated[0]!r} is named again")
+        if self.level == (1 if self.side == "above" else -1):
+            raise ValueError(f"tau cannot lie {self.side} {self.level:g}; choose another level")
+        named = [one for part in self.by for one in quantities_of(part)]
+        if len(named) == 2 and all(one.is_counted for one in named):
+            raise ValueError("an outcome of a rank agreement must vary between runs, but none does")
+        if self.predicted is not None:
+            raise ValueError("predicted has no effect on a rank agreement, whose level is declared")
+        return self
+
+    @property
+    def by(self) -> tuple[str, str]:
+        """The outcomes that rank the arms."""
+        found = ranked_by(self.outcome)
+        if not found:
+            raise ValueError("arms are ranked by 'rank agreement of OUTCOME and OUTCOME'")
+        return found
+
+    @property
+    def unit(self) -> str:
+        """Of the agreement."""
+        return "of Kendall's tau"
+
+    @property
+    def expected_side(self) -> Side:
+        """As declared."""
+        return self.side
+
+    @property
+    def terms(self) -> Sequence[tuple[str, float]]:
+        """The arms, each of which counts alike."""
+        return [(arm, 1.0) for arm in self.ranked]
+
+    @property
+    def text(self) -> str:
+        """`a, b, c, d above 0.5`"""
+        return f"{', '.join(self.ranked)} {self.side} {self.level:g}"
+
+    def __str__(self) -> str:
+        return f"{self.text} in {self.outcome}"
+
+
 def _form(value: Any) -> str:
     if isinstance(value, Mapping):
         fields = set(value)
@@ -212,6 +226,10 @@ def _form(value: Any) -> str:
         fields = set(type(value).model_fields) if isinstance(value, ConfigModel) else set()
     if "margin" in fields:
         return "equality"
+    if "pairs" in fields:
+        return "both"
+    if "ranked" in fields:
+        return "rank agreement"
     if "ordered" in fields:
         return "trend"
     if "level" in fields:
@@ -220,53 +238,15 @@ def _form(value: Any) -> str:
     return "interaction" if isinstance(better, tuple) else "comparison"
 
 
-def _parsed(value: Any) -> Any:
-    """The fields of an expectation from its text, or from {outcome: text} and `predicted`."""
-    outcome, text, more = AVERAGE, value, {}
-    if isinstance(value, Mapping) and len(rest := {**value}) - ("predicted" in value) == 1:
-        more = {name: rest.pop(name) for name in ("predicted",) if name in rest}
-        ((outcome, text),) = rest.items()
-    if not isinstance(text, str) or not isinstance(outcome, str):
-        return as_tuples(value)
-    return _fields(outcome, text) | more
-
-
-def _fields(outcome: str, text: str) -> dict[str, Any]:
-    if len(text) > MAX_TEXT:
-        raise ValueError(f"an expectation must have at most {MAX_TEXT:,} characters")
-    if match := _EQUAL.fullmatch(text.strip()):
-        return {"outcome": outcome, **match.groupdict(), "margin": float(match["margin"])}
-    if match := _LEVEL.fullmatch(text.strip()):
-        return {"outcome": outcome, **match.groupdict(), "level": float(match["level"])}
-    sign = "<" if quantities_of(outcome) else ">"
-    sides = tuple(side.strip() for side in text.split(sign))
-    if len(sides) < 2 or not all(sides):
-        raise ValueError(_wrong_form(outcome, sign, text))
-    if len(sides) > 2:
-        return {"outcome": outcome, "ordered": sides}
-    better, worse = (tuple(arm.strip() for arm in side.split(" - ")) for side in sides)
-    if len(better) == len(worse) == 2:
-        return {"outcome": outcome, "better": better, "worse": worse}
-    return {"outcome": outcome, "better": sides[0], "worse": sides[1]}
-
-
-def _wrong_form(outcome: str, sign: str, text: str) -> str:
-    forms = [f"arm {sign} arm", f"arm {sign} arm {sign} arm", f"arm - arm {sign} arm - arm"]
-    forms += ["arm = arm within 2", f"arm {'below' if sign == '<' else 'above'} 50"]
-    first, *others = (f"'{form if outcome == AVERAGE else f'{outcome}: {form}'}'" for form in forms)
-    return (
-        f"an expectation must have the form {first}, or {', '.join(others)}, but is "
-        f"{shortened(text)}"
-    )
-
-
 Expectation = Annotated[
-    Annotated[Comparison, Tag("comparison")]
+    Annotated[Both, Tag("both")]
+    | Annotated[Comparison, Tag("comparison")]
     | Annotated[Equality, Tag("equality")]
     | Annotated[Interaction, Tag("interaction")]
     | Annotated[Level, Tag("level")]
+    | Annotated[RankAgreement, Tag("rank agreement")]
     | Annotated[Trend, Tag("trend")],
     Discriminator(_form),
-    BeforeValidator(_parsed, json_schema_input_type=str | Mapping[str, Any]),
+    BeforeValidator(parsed, json_schema_input_type=str | Mapping[str, Any]),
 ]
 """An expectation, which a user writes as its text or as {outcome: text}."""

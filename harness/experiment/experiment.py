@@ -78,10 +78,12 @@ class Experiment(ConfigModel):
     """Labels that select experiments: `harness leaderboard SUITE --tag TAG`."""
     expect: tuple[Expectation, ...] = ()
     """Expected outcomes, one or a list: 'arm > arm', 'arm > arm > arm' (a trend),
-    'arm - arm > arm - arm', 'arm = arm within 2'. They are about the average; '{COLUMN: arm > arm}'
-    about a column of the suite, '{PROBE: arm > arm}' about a probe, '{PROBE/CATEGORY: arm > arm}'
-    about a category of it, '{loss: arm < arm}' about held-out loss, '{bits_per_byte: arm < arm}'
-    about held-out bits per byte."""
+    'arm - arm > arm - arm', 'arm = arm within 2', 'arm > arm and arm > arm'. They are about the
+    average; '{COLUMN: arm > arm}' about a column of the suite, '{PROBE: arm > arm}' about a probe,
+    '{PROBE/CATEGORY: arm > arm}' about a category of it, '{loss: arm < arm}' about held-out loss,
+    '{bits_per_byte: arm < arm}' about held-out bits per byte, '{tokens to 60 on COLUMN: arm < arm}'
+    about the tokens until a score reaches a level; '{rank agreement of average and loss: "arm, arm,
+    arm, arm above 0.5"}' about Kendall's tau of arms by two outcomes."""
     claims: Mapping[str, tuple[Expectation, ...]] = Field(default_factory=dict)
     """Id of a claim of the literature (`docs/findings.md`) to the expectations that test it, one or
     a list. They are judged as those of `expect`."""

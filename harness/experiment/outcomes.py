@@ -1,14 +1,22 @@
 """What expectations may be about beside scores: quantities of which less is better."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
+
+from harness.core.names import shortened
 
 AVERAGE = "average"
 POINTS = "points"
 """Unit of scores x 100."""
 GAP = " - "
 """Between two outcomes of which one is subtracted from the other."""
+TOKENS_TO = "tokens to "
+"""How the outcomes of `reached_level` begin."""
+RANK_AGREEMENT = "rank agreement of "
+"""How the outcomes of `ranked_by` begin."""
+_TOKENS_TO = re.compile(rf"{TOKENS_TO}(?P<level>-?[0-9]+(?:\.[0-9]+)?) on (?P<score>\S.*)")
 
 
 @dataclass(frozen=True)
@@ -59,7 +67,52 @@ QUANTITIES: Mapping[str, Quantity] = {
 """Outcomes of which less is better. Their values: `harness.analysis.frames.quantities`."""
 
 
+@dataclass(frozen=True)
+class ReachedLevel:
+    """A level that a score reaches in the course of pretraining."""
+
+    level: float
+    """A score x 100."""
+    score: str
+    """`average`, a column of the suite, a probe or one of its categories."""
+
+
+def reached_level(outcome: str) -> ReachedLevel | None:
+    """The level of an outcome such as `tokens to 60 on CoLA`; null of any other.
+
+    Raises:
+        ValueError: the outcome begins like one, but has another form.
+    """
+    if not outcome.startswith(TOKENS_TO):
+        return None
+    if not (match := _TOKENS_TO.fullmatch(outcome)):
+        raise ValueError(
+            "tokens until a score reaches a level must have the form 'tokens to 60 on CoLA', but "
+            f"are {shortened(outcome)}"
+        )
+    return ReachedLevel(float(match["level"]), match["score"])
+
+
+def ranked_by(outcome: str) -> tuple[str, str] | None:
+    """The outcomes of one such as `rank agreement of average and loss`; null of any other.
+
+    Raises:
+        ValueError: the outcome begins like one, but has another form.
+    """
+    if not outcome.startswith(RANK_AGREEMENT):
+        return None
+    parts = outcome.removeprefix(RANK_AGREEMENT).split(" and ")
+    if len(parts) != 2 or not all(parts) or parts[0] == parts[1]:
+        raise ValueError(
+            "a rank agreement must be that of two outcomes, such as 'rank agreement of average and "
+            f"loss', but is {shortened(outcome)}"
+        )
+    return parts[0], parts[1]
+
+
 def quantities_of(outcome: str) -> tuple[Quantity, ...]:
     """The quantity that an outcome is about, or both of a gap; empty of scores."""
+    if reached_level(outcome):
+        return (Quantity(outcome, "tokens"),)
     parts = outcome.split(GAP)
     return tuple(QUANTITIES[one] for one in parts) if set(parts) <= QUANTITIES.keys() else ()

@@ -147,7 +147,8 @@ def claimed_figure(claim: Claim) -> str:
     """The difference in the outcome with its unit; empty if it is unknown."""
     if not claim.found:
         return ""
-    return f"{amount(claim.found.estimate, claim.unit)} {claim.unit}"
+    of_part = f" for {claim.decider}" if claim.decider else ""
+    return f"{amount(claim.found.estimate, claim.unit)} {claim.unit}{of_part}"
 
 
 def claimed_interval(claim: Claim) -> str:
@@ -157,7 +158,7 @@ def claimed_interval(claim: Claim) -> str:
     if not found or claim.is_counted:
         return ""
     shown = interval(found)
-    if claim.expectation.quantities:
+    if claim.expectation.quantities or claim.unit != POINTS:
         shown = f"{amount(found.low, claim.unit)} to {amount(found.high, claim.unit)}"
         shown = shown if enough_seeds(found) else "unknown"
     p_value = f"p {p_cell(found.p_value)}"

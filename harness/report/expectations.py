@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import TypeGuard
 
 import numpy as np
@@ -20,11 +21,21 @@ from harness.analysis.frames.quantities import quantity_values
 from harness.analysis.frames.scores import probe_items_frame
 from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Difference, Runs
+from harness.analysis.statistics.intersection_union import decisive
 from harness.analysis.statistics.multiple_testing import holm
-from harness.experiment.expectation import Comparison, Expectation, Level, Trend
-from harness.experiment.outcomes import GAP, LOSSES
+from harness.analysis.statistics.rank_agreement import PairDifferences, rank_agreement
+from harness.experiment.expectation import (
+    Both,
+    Comparison,
+    Expectation,
+    Level,
+    RankAgreement,
+    Trend,
+)
+from harness.experiment.outcomes import GAP, LOSSES, reached_level
 from harness.report.declared import predicted_line
-from harness.report.manipulation_checks import void_reasons
+from harness.report.manipulation_checks import void_level, void_reasons
+from harness.report.reached_levels import ReachedTokens, reached_tokens
 from harness.report.sections.transfer import comparable
 from harness.report.verdict import Claim
 from harness.tasks.probes.columns import probe_columns
@@ -43,24 +54,104 @@ def claims(results: Results, compared: Comparer) -> list[Claim]:
 
 def _claim(results: Results, compared: Comparer, one: Expectation, number: int) -> Claim:
     """An expectation of a number, without p by Holm."""
+    if isinstance(one, RankAgreement):
+        return _ranking(results, compared, one, number)
     outcome = _outcome(results, compared, one)
+    curves = [of for part in _parts(one) if (of := _curves(results, part))]
+    undecided = "; ".join(dict.fromkeys(of.undecided for of in curves if of.undecided))
+    decider = _decider(results, outcome, one)
+    found = _difference(results, outcome, decider)
+    if found and undecided:  # values without spread would count as certain among other tests
+        found = replace(found, p_value=1.0)
     checkpoints = [arm.name for arm in results.plan.arms if arm.has_one_run]
     return Claim(
         one,
-        _difference(results, outcome, one),
+        found,
         [arm for arm in one.arms if arm in checkpoints],
         void=_void(results, compared, outcome, one),
+        decider="" if decider is one else decider.text,
         reversed_steps=_reversed_steps(results, outcome, one) if isinstance(one, Trend) else (),
         predicted=predicted_line(results, one),
         level=(1 - LEVEL) / number,
+        undecided=undecided,
+        note="".join(dict.fromkeys(of.note for of in curves)),
     )
+
+
+def _ranking(results: Results, compared: Comparer, one: RankAgreement, number: int) -> Claim:
+    """A rank agreement. It is never void: pairs of arms that have learned nothing, or are at the
+    highest score, are not told apart, and count against what is to be shown."""
+    first, second = (_gaps(results, compared, outcome, one.ranked) for outcome in one.by)
+    pairs = [(a, b) for a, b in zip(first, second, strict=True) if a and b]
+    found = rank_agreement(pairs, one.level, 1 - LEVEL) if len(pairs) == len(first) else None
+    checkpoints = [arm.name for arm in results.plan.arms if arm.has_one_run]
+    single_runs = [arm for arm in one.arms if arm in checkpoints]
+    return Claim(one, found, single_runs, level=(1 - LEVEL) / number, note=_told_apart(pairs))
+
+
+def _gaps(
+    results: Results, compared: Comparer, name: str, arms: Sequence[str]
+) -> list[Difference | None]:
+    """The differences of all pairs of arms in an outcome, with the better side above zero."""
+    pairs = [
+        Comparison(better=better, worse=worse, outcome=name)
+        for better, worse in combinations(arms, 2)
+    ]
+    outcome = _outcome(results, compared, pairs[0])
+    found = [_difference(results, outcome, pair) or _of_same_runs(results, pair) for pair in pairs]
+    below = pairs[0].expected_side == "below"
+    return [gap.turned if gap and below else gap for gap in found]
+
+
+def _of_same_runs(results: Results, pair: Comparison) -> Difference | None:
+    """No difference of arms with the same runs, and so equal values; null of other arms."""
+    known = pair.quantities and set(pair.arms) <= _values(results, pair).keys()
+    return _exact(0.0) if known else None
+
+
+def _told_apart(pairs: Sequence[PairDifferences]) -> str:
+    """How many pairs of arms may be equal in an outcome, to follow another text."""
+    equal = sum(max(one.p_value, other.p_value) >= 1 - LEVEL for one, other in pairs)
+    return f"; {equal} of {len(pairs)} pairs of arms may be equal in an outcome" if equal else ""
+
+
+def _parts(one: Expectation) -> Sequence[Expectation]:
+    """The comparisons that are judged each for itself, or the expectation."""
+    return one.parts if isinstance(one, Both) else (one,)
+
+
+def _decider(results: Results, outcome: Outcome | None, one: Expectation) -> Expectation:
+    """The comparison that decides whether both hold; of other forms, the expectation. One without a
+    difference, or with too few seeds for a verdict, comes first."""
+    parts = _parts(one)
+    found = [_difference(results, outcome, part) for part in parts] if len(parts) > 1 else []
+    known = [gap for gap in found if gap and _is_decided(one, gap)]
+    if len(known) < len(found):
+        return next(
+            part
+            for part, gap in zip(parts, found, strict=True)
+            if not gap or not _is_decided(one, gap)
+        )
+    return parts[decisive(known, one.expected_side == "above")] if known else one
+
+
+def _curves(results: Results, one: Expectation) -> ReachedTokens | None:
+    """When runs reach the level that an expectation is about; null if it is about no level."""
+    reached = reached_level(one.outcome)
+    return reached_tokens(results, reached, one.arms) if reached else None
 
 
 def _void(
     results: Results, compared: Comparer, outcome: Outcome | None, one: Expectation
 ) -> Sequence[str]:
-    """Why a comparison of scores says nothing. A level may be that of chance or of the highest
-    score. Of a gap, arms must have learned its first part."""
+    """Why a comparison of scores says nothing; of two comparisons, why one does. A level may be
+    that of chance or of the highest score. Of a gap, arms must have learned its first part."""
+    if isinstance(one, Both):
+        reasons = [why for part in one.parts for why in _void(results, compared, outcome, part)]
+        return list(dict.fromkeys(reasons))
+    if reached := reached_level(one.outcome):
+        score = _of_scores(results, compared, reached.score)
+        return void_level(results, score, one.arms, reached.level)
     if outcome is None or isinstance(one, Level):
         return ()
     first, *others = one.outcome.split(GAP)
@@ -150,7 +241,9 @@ def _of_quantity(results: Results, one: Expectation, margin: float | None) -> Di
         return None
     if one.is_counted:
         return _exact(sum(weight * float(values[arm][0]) for arm, weight in one.weights.items()))
-    weights = _of_runs(one.weights, values)
+    # Values that are cut off at the same tokens are equal, but of other runs.
+    cut_off = reached_level(one.outcome) is not None
+    weights = one.weights if cut_off else _of_runs(one.weights, values)
     if isinstance(one, Level) or len(weights) > 1:
         return compared_by_seeds(values, LEVEL)(weights, margin)
     return None
@@ -158,6 +251,8 @@ def _of_quantity(results: Results, one: Expectation, margin: float | None) -> Di
 
 def _values(results: Results, one: Expectation) -> Mapping[str, np.ndarray]:
     """Arm to its values of a quantity, or of one minus another, above the level of a `Level`."""
+    if curves := _curves(results, one):
+        return curves.values
     first, *others = (quantity_values(results, name) for name in one.outcome.split(GAP))
     zero = one.level if isinstance(one, Level) else 0.0
     values = {arm: own - zero for arm, own in first.items()}

@@ -68,6 +68,21 @@ def void_reasons(
     return [] if len(low) < len(arms) and _differ_in_amount(results, one.arms) else low
 
 
+def void_level(results: Results, outcome: Outcome, arms: Sequence[str], level: float) -> list[str]:
+    """Why the results cannot say when arms reach a level of a score; empty if they can. An arm that
+    learns nothing never reaches it, which is an answer if another arm learns something.
+
+    Args:
+        outcome: the score.
+        level: x 100.
+    """
+    floor = _level(outcome.terms, _chance(results, outcome))
+    if floor is not None and level <= floor:
+        return [f"the level {level:g} is not above chance ({floor:.1f})"]
+    low = [list(_low(results, outcome, arm, floor)) for arm in arms]
+    return [reason for of_arm in low for reason in of_arm] if all(low) else []
+
+
 def _sides_at_chance(outcome: Outcome, one: Expectation, floor: float | None) -> Iterator[str]:
     """Differences of an interaction between two arms at chance, neither of which can lose."""
     if floor is None or not isinstance(one, Interaction):

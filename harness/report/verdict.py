@@ -7,7 +7,7 @@ from typing import Literal
 from harness.analysis.comparison.differences import AVERAGE, LEVEL, Differences, enough_seeds
 from harness.analysis.statistics.bootstrap import Difference
 from harness.analysis.statistics.variance import MAX_SEEDS, Components, seeds_needed
-from harness.experiment.expectation import Equality, Expectation, Level, Trend
+from harness.experiment.expectation import Equality, Expectation, Level, RankAgreement, Trend
 from harness.experiment.outcomes import LOSSES
 from harness.report.two_groups import reason, unseen
 
@@ -58,6 +58,13 @@ class Claim:
     """What was predicted, and when (`harness.report.declared`)."""
     level: float = 1 - LEVEL
     """At which p by Holm may count first: 0.05 over the number of expectations."""
+    decider: str = ""
+    """Of two comparisons that must both hold, the one that decides and whose difference is found;
+    empty of other forms."""
+    undecided: str = ""
+    """Why the values cannot be compared, although all arms have some."""
+    note: str = ""
+    """What a reader must know of the values, to follow the reason."""
 
     @property
     def outcome(self) -> str:
@@ -109,30 +116,36 @@ def judge(claim: Claim) -> Verdict:
         return Verdict(claim, "inconclusive", _one_run(claim.single_runs))
     if claim.void:
         return Verdict(claim, "void", "; ".join(claim.void))
+    if claim.undecided:
+        return Verdict(claim, "inconclusive", claim.undecided)
     groups = reason(found, claim.unit)
     p_value = found.p_value if claim.adjusted is None else claim.adjusted
     word, why = _decided(claim, found, significant=p_value < 1 - LEVEL)
     more = groups if word == "inconclusive" else f"{groups}{unseen(found)}"
-    return Verdict(claim, word, f"{why}{more}")
+    return Verdict(claim, word, f"{why}{claim.note}{more}")
 
 
 def _decided(claim: Claim, found: Difference, significant: bool) -> tuple[Word, str]:
     """The word and its reason, if there are enough seeds."""
     if isinstance(claim.expectation, Equality):
         return _within(claim.expectation.margin, claim.unit, found, significant)
-    zero = "the level" if isinstance(claim.expectation, Level) else "zero"
+    has_level = isinstance(claim.expectation, (Level, RankAgreement))
+    zero = "the level" if has_level else "zero"
+    interval = f"the interval of {claim.decider}" if claim.decider else "the interval"
     if found.low <= 0 <= found.high:
-        return "inconclusive", f"the interval includes {zero}{_needed(claim, found)}"
+        return "inconclusive", f"{interval} includes {zero}{_needed(claim, found)}"
     if claim.adjusted is not None and not significant:
-        holms = f"the interval excludes {zero}, but p is not below 0.05 after Holm's correction"
+        holms = f"{interval} excludes {zero}, but p is not below 0.05 after Holm's correction"
         return "inconclusive", f"{holms}{_needed(claim, found)}"
     side = "above" if found.low > 0 else "below"
-    what = "the interval of the linear trend" if claim.is_trend else "the interval"
+    what = "the interval of the linear trend" if claim.is_trend else interval
     if side != claim.expectation.expected_side:
         return "refuted", f"{what} lies {side} {zero}"
     if claim.reversed_steps:
         steps = " and ".join(claim.reversed_steps)
         return "inconclusive", f"{what} lies {side} {zero}, but {steps} significantly"
+    if claim.decider:
+        return "confirmed", f"both intervals lie {side} zero; {claim.decider} has the larger p"
     return "confirmed", f"{what} lies {side} {zero}"
 
 
@@ -173,6 +186,8 @@ def _within(margin: float, unit: str, found: Difference, significant: bool) -> t
 
 def _lacking(claim: Claim) -> str:
     """The value that an arm does not have."""
+    if isinstance(claim.expectation, RankAgreement):
+        return "comparable values of both outcomes yet"
     if named := " and of ".join(one.label for one in claim.expectation.quantities):
         return f"comparable {named}" if claim.outcome in LOSSES else f"a value of {named} yet"
     return "an average yet" if claim.outcome == AVERAGE else f"a score on {claim.outcome} yet"

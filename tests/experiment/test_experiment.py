@@ -13,7 +13,15 @@ from harness.data.corpora import CORPORA
 from harness.data.corpora.sources import HubCorpus, JsonLinesCorpus, MixedCorpus
 from harness.experiment.arms import Arm, combinations, resolve_arm
 from harness.experiment.evaluation import Evaluate
-from harness.experiment.expectation import Comparison, Equality, Interaction, Level, Trend
+from harness.experiment.expectation import (
+    Both,
+    Comparison,
+    Equality,
+    Interaction,
+    Level,
+    RankAgreement,
+    Trend,
+)
 from harness.experiment.experiment import Experiment, Seeds
 from harness.experiment.recipe_defaults import expand_names, resolve_pretrain
 from harness.finetuning.search.sweep import SPACES, Sweep
@@ -197,6 +205,9 @@ FORMS = {
     "a > b > c": Trend(ordered=("a", "b", "c")),
     "a/mlm above 50": Level(arm="a/mlm", side="above", level=50),
     "a below -0.5": Level(arm="a", side="below", level=-0.5),
+    "a/250k > b/250k and b/4M > a/4M": Both(pairs=(("a/250k", "b/250k"), ("b/4M", "a/4M"))),
+    "a and b > c": Comparison(better="a and b", worse="c"),
+    "a > b and c": Comparison(better="a", worse="b and c"),
     "size=2 > size=1 > size=0": Trend(ordered=("size=2", "size=1", "size=0")),
 }
 
@@ -221,6 +232,11 @@ def test_forms_of_expectations(text: str) -> None:
         ("a > b = c within 2", "the form"),
         ("a = b within 1.2.3", "the form"),
         ("a > " * 1000 + "b", "at most 2,000 characters"),
+        ("a > b and c > d > e", "'and' must join two comparisons, 'arm > arm and arm > arm'"),
+        ("a > b and c - d > e - f", "'and' must join two comparisons"),
+        ("a > b and c > d and e > f", "'and' must join two comparisons"),
+        ("a > b and > d", "'and' must join two comparisons"),
+        ("a > b and b > a", "must be about different arms, but both are about 'a' and 'b'"),
     ],
 )
 def test_expectations_of_another_form(text: str, expected: str) -> None:
@@ -229,6 +245,74 @@ def test_expectations_of_another_form(text: str, expected: str) -> None:
         return
     with pytest.raises(ValidationError, match=expected):
         experiment(expect=text)
+
+
+def test_two_comparisons_predict_no_single_difference() -> None:
+    with pytest.raises(ValidationError, match="predicted must be that of one difference"):
+        experiment(expect={"average": "a > b and c > d", "predicted": 2})
+
+
+def test_expectations_about_the_tokens_to_a_level() -> None:
+    declared = [
+        {"tokens to 60.5 on CoLA": "a < b"},
+        {"tokens to -1 on average": "a < b < c"},
+        {"tokens to 60 on blimp/wh_island": "a < b and d < c"},
+    ]
+    found = experiment(expect=declared).expect
+    assert [str(one) for one in found] == [
+        "a < b in tokens to 60.5 on CoLA",
+        "a < b < c in tokens to -1 on average",
+        "a < b and d < c in tokens to 60 on blimp/wh_island",
+    ]
+    assert {one.unit for one in found} == {"tokens"} and not any(one.is_counted for one in found)
+    assert experiment(expect=[one.model_dump(mode="json") for one in found]).expect == found
+    for wrong in ("tokens to x on CoLA", "tokens to 60", "tokens to 60 on ", "tokens to 6e1 on a"):
+        with pytest.raises(ValidationError, match="must have the form 'tokens to 60 on CoLA'"):
+            experiment(expect={wrong: "a < b"})
+        with pytest.raises(ValidationError, match="must have the form 'tokens to 60 on CoLA'"):
+            experiment(expect=[{"better": "a", "worse": "b", "outcome": wrong}])
+    with pytest.raises(ValidationError, match="'tokens to 60 on CoLA: arm < arm'"):
+        experiment(expect={"tokens to 60 on CoLA": "a > b"})
+
+
+def test_expectations_about_the_agreement_of_ranks() -> None:
+    about = "rank agreement of average and loss"
+    (one,) = experiment(expect={about: "a, b=1/x, c,d above 0.5"}).expect
+    assert one == RankAgreement(
+        outcome=about, ranked=("a", "b=1/x", "c", "d"), side="above", level=0.5
+    )
+    assert str(one) == "a, b=1/x, c, d above 0.5 in rank agreement of average and loss"
+    assert one.arms == one.ranked and one.by == ("average", "loss")
+    assert experiment(expect=[one.model_dump(mode="json")]).expect == (one,)
+    (low,) = experiment(expect={about: "a, b, c, d below -0.2"}).expect
+    assert low.expected_side == "below"
+
+
+@pytest.mark.parametrize(
+    ("about", "text", "expected"),
+    [
+        ("average and loss", "a, b, c above 0.5", "must name four arms or more and a level"),
+        ("average and loss", "a, b, , c above 0.5", "must name four arms or more and a level"),
+        ("average and loss", "a > b > c > d", "must name four arms or more and a level"),
+        ("average and loss", "a, b, c, b above 0.5", "named once, but 'b' is named again"),
+        ("average and loss", "a, b, c, d above 1", "tau cannot lie above 1"),
+        ("average and loss", "a, b, c, d above 1.5", "less than or equal to 1"),
+        ("average", "a, b, c, d above 0.5", "must be that of two outcomes"),
+        ("loss and loss", "a, b, c, d above 0.5", "must be that of two outcomes"),
+        ("flops and parameters", "a, b, c, d above 0.5", "must vary between runs"),
+    ],
+)
+def test_rank_agreements_of_another_form(about: str, text: str, expected: str) -> None:
+    with pytest.raises(ValidationError, match=expected):
+        experiment(expect={f"rank agreement of {about}": text})
+
+
+def test_rank_agreements_need_quotes_within_braces() -> None:
+    split = {"rank agreement of average and loss": "a", "b": None, "c": None, "d above 0": None}
+    with pytest.raises(ValidationError, match="must have quotes around its arms"):
+        experiment(expect=[split])
+    with pytest.raises(ValidationError, match="predicted has no effect on a rank agreement"):
+        experiment(expect={"rank agreement of CoLA and RTE": "a, b, c, d above 0", "predicted": 1})
 
 
 def test_weights_of_expectations() -> None:

@@ -340,3 +340,112 @@ def test_with_a_world_for_each_seed_arms_are_compared_world_by_world(fabricate):
     assert one.claim.found.num_seeds == 4
     with pytest.raises(ValueError, match="runs must be scored on the same examples"):
         verdicts_of(expecting(data.but(counts=counts), ("a", "b", "sst2")))
+
+
+def test_two_comparisons_must_both_hold(planted, tmp_path):
+    """a > b > c > d in steps of 10 points; `same` and `also` are as good as b."""
+    texts = {
+        "a > b and c > d": "confirmed",
+        "a > b and d > c": "refuted",
+        "b > a and d > c": "refuted",
+        "a > b and b > same": "inconclusive",
+        "b > also and b > same": "inconclusive",
+        "b > a and b > same": "refuted",
+    }
+    found = verdicts_of(expecting(planted, *texts))
+    assert [one.word for one in found] == list(texts.values())
+    single = {
+        text: verdicts_of(expecting(planted, text))[0].claim.found for text in ("a > b", "c > d")
+    }
+    assert found[0].claim.found == max(single.values(), key=lambda one: one.p_value)
+    assert found[1].reason.startswith("the interval of d > c lies below zero")
+    assert found[0].reason.startswith("both intervals lie above zero; ")
+    assert found[3].reason.startswith("the interval of b > same includes zero")
+    assert found[0].claim.adjusted is not None
+    alone = [one.claim.found.p_value for one in found]
+    assert [one.claim.adjusted for one in found] == pytest.approx(holm(alone))
+    write_report(expecting(planted, "a > b and d > c"), tmp_path)
+    shown = (tmp_path / "README.md").read_text()
+    assert "- a > b and d > c: **refuted**, −" in shown and "points for d > c (95 %" in shown
+    (row,) = pd.read_csv(tmp_path / "verdicts.csv").to_dict("records")
+    assert (row["expectation"], row["verdict"]) == ("a > b and d > c", "refuted")
+
+
+def test_two_comparisons_of_losses_need_seeds_of_all_arms(with_losses):
+    expect = {"loss": "low < high and low < alone"}
+    (single,) = verdicts_of(expecting(with_losses, expect))
+    assert single.word == "inconclusive" and "one pretraining seed" in single.reason
+    lost = with_losses.but(pretraining=with_losses.pretraining.query("arm != 'alone'"))
+    (absent,) = verdicts_of(expecting(lost, expect))
+    assert absent.reason == "not every arm of the expectation has comparable held-out loss"
+
+
+def test_two_comparisons_are_void_if_one_of_them_is(fabricate):
+    data = fabricate({"good": 0.9, "fair": 0.7, "lost": 0.5}, tasks=("qnli",), seeds=(4, 1))
+    texts = ("good > fair and good > lost", "good > fair and fair > lost")
+    found = verdicts_of(expecting(data, *texts))
+    assert [one.word for one in found] == ["void", "void"]
+    assert found[0].reason.startswith("lost is not shown to be above chance (")
+
+
+def test_ranks_by_two_outcomes_agree(planted, tmp_path):
+    """Losses that fall as scores rise, that rise with them, and that are the same for two arms."""
+    losses = {"alike": (1, 2, 3, 4), "reverse": (4, 3, 2, 1), "noise": (2.5, 2.5, 2.5, 2.5)}
+    rng, words = np.random.default_rng(0), {}
+    for name, means in losses.items():
+        rows = [
+            (arm, seed, 60.0, mean + 0.05 * rng.standard_normal(), 1.0)
+            for arm, mean in zip("abcd", means, strict=True)
+            for seed in range(5)
+        ]
+        columns = ["arm", "pretrain_seed", "seconds", "loss", "bits_per_byte"]
+        data = planted.but(pretraining=pd.DataFrame(rows, columns=columns))
+        about = "rank agreement of sst2 and loss"
+        data = expecting(data, {about: "a, b, c, d above 0.5"}, {about: "d, b, a, c below 0.5"})
+        above, below = verdicts_of(data)
+        words[name] = (above.word, below.word)
+        means = {
+            arm: scores.mean()
+            for arm, scores in planted.scores.query("task == 'sst2'").groupby("arm")["value"]
+        }
+        of_losses = data.pretraining.groupby("arm")["loss"].mean()
+        tau = scipy.stats.kendalltau([means[arm] for arm in "abcd"], -of_losses[list("abcd")])[0]
+        assert above.claim.found.estimate == pytest.approx(tau - 0.5)
+        assert below.claim.found.estimate == pytest.approx(tau - 0.5)
+    assert words == {
+        "alike": ("confirmed", "refuted"),
+        "reverse": ("refuted", "confirmed"),
+        "noise": ("inconclusive", "inconclusive"),
+    }
+    assert "pairs of arms may be equal in an outcome" in above.reason
+    write_report(data, tmp_path)
+    shown = (tmp_path / "README.md").read_text()
+    assert "- a, b, c, d above 0.5 in rank agreement of sst2 and loss: **inconclusive**, " in shown
+    assert "of Kendall's tau (95 % interval −" in shown
+    assert summary(data).verdicts[0].startswith("a, b, c, d above 0.5 in rank agreement of sst2")
+
+
+def test_ranks_by_what_an_arm_lacks_are_inconclusive(planted, with_losses):
+    about = {"rank agreement of average and loss": "a, b, c, d above 0"}
+    (absent,) = verdicts_of(expecting(planted.but(pretraining=with_losses.pretraining), about))
+    assert absent.word == "inconclusive"
+    every = "not every arm of the expectation has comparable values of both outcomes yet"
+    assert absent.reason == every
+
+
+def test_ranks_by_what_is_counted_agree_where_scores_do(planted):
+    costs = planted.costs
+    sizes = costs["arm"].map({"a": 1e6, "b": 2e6, "c": 3e6, "d": 4e6}).fillna(5e6)
+    about = {"rank agreement of sst2 and parameters": "a, b, c, d above 0.5"}
+    (one,) = verdicts_of(expecting(planted.but(costs=costs.assign(parameters=sizes)), about))
+    assert one.word == "confirmed" and one.claim.found.num_seeds == 5
+
+
+def test_two_comparisons_of_what_is_counted_are_exact(planted):
+    costs = planted.costs
+    sizes = costs["arm"].map({"a": 1e6, "b": 2e6, "c": 3e6, "d": 4e6}).fillna(5e6)
+    data = planted.but(costs=costs.assign(parameters=sizes))
+    expect = [{"parameters": text} for text in ("a < b and c < d", "a < b and d < c")]
+    right, wrong = verdicts_of(expecting(data, *expect))
+    assert (right.word, wrong.word) == ("confirmed", "refuted")
+    assert right.reason == "the same in every run, so without an interval"

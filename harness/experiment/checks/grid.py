@@ -14,9 +14,16 @@ from harness.experiment.arms import (
     combinations,
     value_label,
 )
-from harness.experiment.expectation import Comparison, Expectation
+from harness.experiment.expectation import Both, Comparison, Expectation, RankAgreement
 from harness.experiment.experiment import Axis, Experiment
-from harness.experiment.outcomes import AVERAGE, GAP, LOSSES, QUANTITIES, quantities_of
+from harness.experiment.outcomes import (
+    AVERAGE,
+    GAP,
+    LOSSES,
+    QUANTITIES,
+    quantities_of,
+    reached_level,
+)
 from harness.experiment.recipe_defaults import NAMED
 from harness.experiment.yaml_reader import Keys
 from harness.pretraining.recipes.pretrain import Pretrain
@@ -146,15 +153,22 @@ def expectation_problems(experiment: Experiment) -> Problems:
         for arm in expected.arms:
             if names and arm not in names:
                 yield keys, f"{where}: " + unknown_name("the arm", arm, names)
-        if expected.outcome not in outcomes and not _is_gap(experiment, expected.outcome):
-            yield keys, f"{where}: " + unknown_name("the outcome", expected.outcome, outcomes)
+        for unknown in _unknown_outcomes(experiment, expected, outcomes):
+            yield keys, f"{where}: {unknown}"
         for arm in expected.cancelled:
             yield keys, f"{where}: '{expected}' must compare different arms; {arm} cancels out"
-        if isinstance(expected, Comparison):
-            better, worse, outcome = expected.better, expected.worse, expected.outcome
+        for part in _comparisons(expected):
+            better, worse, outcome = part.better, part.worse, part.outcome
             if better != worse and (worse, better, outcome) in earlier:
                 yield keys, f"{where}: '{expected}' contradicts an earlier expectation; keep one"
             earlier.add((better, worse, outcome))
+
+
+def _comparisons(expected: Expectation) -> Sequence[Comparison]:
+    """The comparisons of two arms that an expectation states."""
+    if isinstance(expected, Both):
+        return expected.parts
+    return (expected,) if isinstance(expected, Comparison) else ()
 
 
 def declared_expectations(experiment: Experiment) -> Iterator[tuple[Keys, Expectation]]:
@@ -170,6 +184,21 @@ def _outcomes(experiment: Experiment) -> list[str]:
     """What an expectation may be about."""
     probes = probe_columns(experiment.evaluate.probes)
     return [AVERAGE, *QUANTITIES, *_columns(experiment), *probes]
+
+
+def _unknown_outcomes(
+    experiment: Experiment, expected: Expectation, known: Sequence[str]
+) -> Iterator[str]:
+    """The problems of outcomes that the experiment does not have."""
+    what, names, outcomes = "the outcome", known, [expected.outcome]
+    if isinstance(expected, RankAgreement):
+        outcomes = [*expected.by]
+    elif reached := reached_level(expected.outcome):
+        what, outcomes = "the score", [reached.score]
+        names = [name for name in known if name not in QUANTITIES]
+    elif _is_gap(experiment, expected.outcome):
+        return
+    yield from (unknown_name(what, one, names) for one in outcomes if one not in names)
 
 
 def _is_gap(experiment: Experiment, outcome: str) -> bool:

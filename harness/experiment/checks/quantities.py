@@ -1,18 +1,25 @@
-"""Checks of expectations about quantities that fine-tuning must measure."""
+"""Checks of expectations about quantities that runs must measure."""
 
 from collections.abc import Iterator, Sequence
 
 from harness.experiment.arms import Arm
 from harness.experiment.checks.grid import Problems, declared_expectations
+from harness.experiment.expectation import Both, Comparison, Expectation, RankAgreement, Trend
 from harness.experiment.experiment import Experiment
-from harness.experiment.outcomes import quantities_of
+from harness.experiment.outcomes import quantities_of, reached_level
 
 
 def quantity_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
+    """Expectations about a quantity that an arm does not measure."""
+    yield from _diagnostic_problems(experiment, arms)
+    yield from _reached_level_problems(experiment, arms)
+
+
+def _diagnostic_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
     """Expectations about a quantity whose diagnostic an arm does not have."""
     measured = {arm.name: arm.evaluate.diagnostics for arm in arms}
     for keys, expected in declared_expectations(experiment):
-        for diagnostic in _diagnostics(expected.outcome):
+        for diagnostic in _diagnostics(expected):
             without = [
                 arm for arm in expected.arms if diagnostic not in measured.get(arm, (diagnostic,))
             ]
@@ -24,6 +31,48 @@ def quantity_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
                 )
 
 
-def _diagnostics(outcome: str) -> Iterator[str]:
-    """The diagnostics that an outcome, or a gap of two, needs."""
-    yield from dict.fromkeys(filter(None, (one.diagnostic for one in quantities_of(outcome))))
+def _diagnostics(expected: Expectation) -> Iterator[str]:
+    """The diagnostics that its outcome, or its two outcomes, need."""
+    outcomes = expected.by if isinstance(expected, RankAgreement) else (expected.outcome,)
+    measured = (one.diagnostic for outcome in outcomes for one in quantities_of(outcome))
+    yield from dict.fromkeys(filter(None, measured))
+
+
+def _reached_level_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
+    """Expectations about the tokens until a score reaches a level that the form does not fit, or of
+    whose arms one keeps no checkpoints, or others."""
+    by_name = {arm.name: arm for arm in arms}
+    for keys, expected in declared_expectations(experiment):
+        if not reached_level(expected.outcome):
+            continue
+        where = f"{'.'.join(map(str, keys[:-1]))}: '{expected}'"
+        named = [by_name[name] for name in expected.arms if name in by_name]
+        if problem := _unfit(expected) or _without_curve(named):
+            yield keys, f"{where} {problem}"
+
+
+def _unfit(expected: Expectation) -> str:
+    """Runs that do not reach the level count with their whole budget, which makes differences
+    smaller: equality, gains and levels would follow from it."""
+    if isinstance(expected, (Both, Comparison, Trend)):
+        return ""
+    return (
+        "must have the form 'arm < arm', 'arm < arm < arm' or 'arm < arm and arm < arm', as runs "
+        "that never reach the level count with their whole budget"
+    )
+
+
+def _without_curve(arms: Sequence[Arm]) -> str:
+    """Why the scores of arms in the course of pretraining cannot be compared."""
+    for arm in arms:
+        run = arm.pretrain
+        if run.model.checkpoint or run.budget.is_zero or not run.checkpoint_fractions:
+            return f"needs pretrain.checkpoint_fractions, which {arm.name} does not have"
+        if run.budget.seconds is not None:
+            return f"needs a budget in tokens, steps or flops, but that of {arm.name} is in seconds"
+        if set(run.checkpoint_fractions) != set(arms[0].pretrain.checkpoint_fractions):
+            return (
+                f"needs equal pretrain.checkpoint_fractions, but {arms[0].name} and {arm.name} "
+                "have others"
+            )
+    return ""
