@@ -24,6 +24,7 @@ from harness.analysis.statistics.multiple_testing import holm
 from harness.experiment.expectation import Comparison, Expectation, Level, Trend
 from harness.experiment.outcomes import GAP, LOSSES
 from harness.report.declared import predicted_line
+from harness.report.looks import at_look, current_look
 from harness.report.manipulation_checks import void_reasons
 from harness.report.sections.transfer import comparable
 from harness.report.verdict import Claim
@@ -31,14 +32,18 @@ from harness.tasks.probes.columns import probe_columns
 
 
 def claims(results: Results, compared: Comparer) -> list[Claim]:
-    """The expectations of the experiment in their order, with p by Holm among them.
+    """The expectations of the experiment in their order, with p by Holm among them. With declared
+    looks, those of the last look that every arm has reached.
 
     Args:
         compared: compares arms in the columns and the average (`harness.leaderboard.build`).
     """
+    if look := results.get(current_look):
+        results, compared = at_look(results, look, compared)
     known = [one for one in results.experiment.expectations if set(one.arms) <= set(results.arms)]
     number = sum(not one.is_counted for one in known)
-    return list(_adjusted([_claim(results, compared, one, max(1, number)) for one in known]))
+    found = [_claim(results, compared, one, max(1, number)) for one in known]
+    return list(_adjusted([look.judged(one) for one in found] if look else found))
 
 
 def _claim(results: Results, compared: Comparer, one: Expectation, number: int) -> Claim:
@@ -129,7 +134,8 @@ def _of_scores(results: Results, compared: Comparer, name: str) -> Outcome:
     columns = probe_columns(results.experiment.evaluate.probes)
     paired = dependent_runs(results.experiment, results.plan.differences)
     minus = [(columns[other],) for other in others]
-    return Outcome(results.get(_probe_runs), [(columns[first],)], paired, minus)
+    runs = results.get(_probe_runs)
+    return Outcome(runs, [(columns[first],)], paired, minus, results.coverage)
 
 
 def _difference(results: Results, outcome: Outcome | None, one: Expectation) -> Difference | None:
@@ -152,7 +158,7 @@ def _of_quantity(results: Results, one: Expectation, margin: float | None) -> Di
         return _exact(sum(weight * float(values[arm][0]) for arm, weight in one.weights.items()))
     weights = _of_runs(one.weights, values)
     if isinstance(one, Level) or len(weights) > 1:
-        return compared_by_seeds(values, LEVEL)(weights, margin)
+        return compared_by_seeds(values, results.coverage)(weights, margin)
     return None
 
 

@@ -58,6 +58,11 @@ class Claim:
     """What was predicted, and when (`harness.report.declared`)."""
     level: float = 1 - LEVEL
     """At which p by Holm may count first: 0.05 over the number of expectations."""
+    look: str = ""
+    """The look that it is of, with its level, or which look is waited for
+    (`harness.report.looks`)."""
+    p_of_look: float | None = None
+    """p of the test at a look; that of `found` is adjusted for looks."""
 
     @property
     def outcome(self) -> str:
@@ -100,6 +105,8 @@ def judge(claim: Claim) -> Verdict:
     that could be compared.
     """
     found = claim.found
+    if found is None and claim.look:
+        return Verdict(claim, "inconclusive", claim.look)
     if found is None:
         every = "pair" if len(claim.expectation.arms) == 2 else "expectation"
         return Verdict(claim, "inconclusive", f"not every arm of the {every} has {_lacking(claim)}")
@@ -113,7 +120,8 @@ def judge(claim: Claim) -> Verdict:
     p_value = found.p_value if claim.adjusted is None else claim.adjusted
     word, why = _decided(claim, found, significant=p_value < 1 - LEVEL)
     more = groups if word == "inconclusive" else f"{groups}{unseen(found)}"
-    return Verdict(claim, word, f"{why}{more}")
+    at = f"{claim.look}: " if claim.look else ""
+    return Verdict(claim, word, f"{at}{why}{more}")
 
 
 def _decided(claim: Claim, found: Difference, significant: bool) -> tuple[Word, str]:
