@@ -65,7 +65,7 @@ FRAMES: dict[str, Callable[[Results], Any]] = {
     "label_counts": adaptation.label_counts,
     "provenance": report_provenance,
     "declared": declared_expectations,
-    "looks": made_looks,
+    "looks_made": made_looks,
 }
 """Name of a frame to its function."""
 
@@ -234,7 +234,7 @@ def _made_up(
         "costs": _costs(skills),
         "totals": _totals(skills, seeds[0]),
         "declared": {},
-        "looks": {},
+        "looks_made": {},
         "provenance": {"machine": {"cpu": "one"}, "command": "harness run made-up.yaml"},
     }
     return MadeUpResults(plan, finished, predictions.__getitem__, counted.__getitem__, frames)

@@ -27,8 +27,8 @@ class Seeds(ConfigModel):
     facts, text, tokenizer, tasks and probes, which all arms share. Differences are then about
     worlds of this kind, not about one."""
     looks: tuple[int, ...] = ()
-    """Numbers of pretraining seeds, before the last, at which verdicts are made: `[3, 5]`. Each look
-    has a level of its own, so that all looks together err in 5 %."""
+    """Numbers of pretraining seeds, before the last, at which verdicts are made: `[3, 5]`. Each
+    look has a level of its own, so that all looks together err in 5 %."""
     spending: Literal["obrien_fleming", "pocock"] = "obrien_fleming"
     """How much of the 5 % early looks may spend (Lan & DeMets 1983): hardly any, or nearly as much
     as the last."""
@@ -75,8 +75,8 @@ class Seeds(ConfigModel):
         numbers, end = [1, *self.looks, len(self.pretrain)], len(self.pretrain)
         if self.looks and not all(before < after for before, after in pairwise(numbers)):
             raise ValueError(
-                f"looks must be increasing numbers of pretraining seeds from 2 to {end - 1}, as the "
-                f"last is at {end}, but are {list(self.looks)}"
+                f"looks must be increasing numbers of pretraining seeds from 2 to {end - 1}, as "
+                f"the last is at {end}, but are {list(self.looks)}"
             )
         return self
 

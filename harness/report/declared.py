@@ -34,7 +34,8 @@ def declared_late(results: Results) -> Iterator[str]:
         if declared and declared.finished:
             yield (
                 f"The expectation {one.declared_as} was first declared after "
-                f"{shares_finished(declared)}, at {declared.time}; its p value holds for expectations that are declared before."
+                f"{shares_finished(declared)}, at {declared.time}; its p value holds for "
+                "expectations that are declared before."
             )
 
 

@@ -11,6 +11,7 @@ Student's test, too (Jennison & Turnbull 2000, "Group sequential methods", secti
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from itertools import pairwise
 from math import e, log, sqrt
 
 import numpy as np
@@ -62,7 +63,7 @@ def nominal_levels(
     Raises:
         ValueError: numbers that do not increase, or an unknown spending function.
     """
-    if not counts or counts[0] < 1 or any(a >= b for a, b in zip(counts, counts[1:], strict=False)):
+    if not counts or counts[0] < 1 or any(a >= b for a, b in pairwise(counts)):
         raise ValueError(f"looks must be at increasing numbers of seeds, but are at {[*counts]}")
     if spending not in SPENDING:
         raise ValueError(f"spending must be one of {', '.join(SPENDING)}, but is {spending}")
