@@ -95,7 +95,7 @@ def test_an_arm_that_lacks_a_seed_keeps_the_look_before(looked):
 
 
 def test_holms_correction_is_of_p_adjusted_for_looks(looked):
-    both = verdicts_of(looked("b > a", {"SST-2": "b > a"}, finished=4))
+    both = verdicts_of(looked("b > a", "b above 70", finished=4))
     adjusted = holm([one.claim.found.p_value for one in both])
     assert [one.claim.adjusted for one in both] == pytest.approx(adjusted)
     alone = holm([one.claim.p_of_look for one in both])
