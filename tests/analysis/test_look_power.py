@@ -8,6 +8,7 @@ from harness.analysis.look_power import OF_SPENDING, TRIALS, _p_values, look_pow
 from harness.analysis.statistics.sequential import SPENDING, nominal_levels
 from harness.analysis.statistics.variance import Components, minimum_detectable_difference
 from tests.analysis.test_power import planned
+from tests.paths import ROOT
 
 FREE = 3 * np.sqrt(0.8 * 0.2 / TRIALS)
 """Three standard errors of a simulated power."""
@@ -62,3 +63,16 @@ def test_without_looks_there_is_no_line() -> None:
 
 def test_every_function_has_a_name() -> None:
     assert OF_SPENDING.keys() == SPENDING.keys()
+
+
+@pytest.mark.parametrize("spending", SPENDING)
+def test_the_docs_say_what_looks_cost(spending: str) -> None:
+    levels = nominal_levels((3, 5, 10), spending)
+    unit = Components(1.0, float("nan"), 0.0)
+    found = look_power((3, 5, 10), levels, minimum_detectable_difference(unit, 10, 1), False)
+    docs = (ROOT / "docs" / "experiments.md").read_text()
+    (row,) = (line for line in docs.splitlines() if line.startswith(f"| `{spending}` "))
+    shown = [float(level) for level in row.split(" | ")[1].split(", ")]
+    assert shown == pytest.approx(levels, rel=0.03)
+    share, seeds = 100 * found.significant, found.mean_seeds
+    assert f"is shown in {share:.0f} %, after {seeds:.1f} seeds on average" in row

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
 
+from benchmarks.common import RESULTS
+from benchmarks.sequential_looks import RULES, simulated
 from harness.analysis.statistics.sequential import (
     ALPHA,
     LEAST_P,
@@ -14,6 +16,7 @@ from harness.analysis.statistics.sequential import (
     repeated_p,
 )
 from harness.experiment.experiment import Seeds
+from tests.paths import ROOT
 
 PUBLISHED = {
     "obrien_fleming": (4.877, 3.357, 2.680, 2.290, 2.031),
@@ -120,3 +123,22 @@ def test_unknown_functions_are_refused() -> None:
 def test_every_function_can_be_declared() -> None:
     for name in SPENDING:
         assert Seeds(pretrain=(0, 1, 2), looks=(2,), spending=name).spending == name  # type: ignore
+
+
+def test_verdicts_of_the_whole_procedure_are_wrong_in_five_per_cent() -> None:
+    """Less than three standard errors above; looks that are not declared, twice as often."""
+    trials = 300
+    rows = simulated("a > b, c > d: no difference", (3, 5, 10), trials, seed=1)
+    either = dict(zip(RULES, (row["either"] for row in rows), strict=True))
+    most = 5 + 300 * np.sqrt(0.05 * 0.95 / trials)
+    assert all(either[rule] <= most for rule in SPENDING)
+    assert either["undeclared"] > max(either[rule] for rule in SPENDING)
+
+
+def test_the_table_of_the_docs_is_what_was_measured() -> None:
+    page = (RESULTS / "sequential_looks.md").read_text()
+    measured = [line.split(" | ", 2) for line in page.splitlines() if line.startswith("| 3, ")]
+    measured += [line.split(" | ", 2) for line in page.splitlines() if line.startswith("| 5, ")]
+    docs = (ROOT / "docs" / "statistics.md").read_text().replace("`", "")
+    assert len(measured) == 8
+    assert all(" | ".join(row) in docs for row in measured)
