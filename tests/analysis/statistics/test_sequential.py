@@ -22,9 +22,8 @@ PUBLISHED = {
     "obrien_fleming": (4.877, 3.357, 2.680, 2.290, 2.031),
     "pocock": (2.438, 2.427, 2.410, 2.397, 2.386),
 }
-"""z of five equally spaced looks at a two-sided level of 5 % (Reboussin, DeMets, Kim & Lan 2000,
-"Computations for group sequential boundaries using the Lan-DeMets spending function method",
-Controlled Clinical Trials 21)."""
+"""z of five equally spaced looks at a two-sided level of 5 %, as the R packages ldbounds (after
+Reboussin, DeMets, Kim & Lan 2000, Controlled Clinical Trials 21) and gsDesign give them."""
 COUNTS = [(3, 5, 10), (2, 3), (2, 4, 6, 8, 20), (5,)]
 
 
