@@ -29,6 +29,7 @@ from harness.leaderboard.build import experiment_runs
 from harness.leaderboard.table import Table
 from harness.plan.factory import make_plan
 from harness.plan.plan import Plan
+from harness.report.looks import remember_look
 from harness.store.store import Store, existing_store
 
 if TYPE_CHECKING:
@@ -201,12 +202,11 @@ class Study:
             average: averaging rule; null: that of the suite.
 
         Raises:
-            ValueError: an unknown arm, no scores, or studies that differ in suite, protocol or
-                data.
+            ValueError: an unknown arm, no scores, or studies of other suites, protocols or data.
         """
         from harness.report.two_arms.compare_measured import compare
 
-        results = self.results
+        results = remember_look(self.results)
         beside = other.results if other else results
         return compare((results, first), (beside, second), average)
 
@@ -224,7 +224,7 @@ class Study:
         """Verdicts on the expected differences, and threats to validity."""
         from harness.report.summary import summary
 
-        return summary(self.results)
+        return summary(remember_look(self.results))
 
     def write_report(self, out: str | Path | None = None) -> Path:
         """Writes the comparison report.
@@ -242,7 +242,7 @@ class Study:
 
         results = self.results.require()
         folder = Path(out) if out else self.folder / "reports" / self.name
-        write_report(results, folder)
+        write_report(remember_look(results), folder)
         return folder
 
     def model(self, arm: str | None = None, seed: int | None = None) -> tuple[Any, Any]:

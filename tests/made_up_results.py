@@ -30,6 +30,7 @@ from harness.pretraining.budget import Budget
 from harness.pretraining.recipes import RECIPES
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.report.declared import declared_expectations
+from harness.report.looks import made_looks
 from harness.report.pairwise import pairwise
 from harness.report.provenance import report_provenance
 from harness.report.verdict import Pair
@@ -64,6 +65,7 @@ FRAMES: dict[str, Callable[[Results], Any]] = {
     "label_counts": adaptation.label_counts,
     "provenance": report_provenance,
     "declared": declared_expectations,
+    "looks_made": made_looks,
 }
 """Name of a frame to its function."""
 
@@ -232,6 +234,7 @@ def _made_up(
         "costs": _costs(skills),
         "totals": _totals(skills, seeds[0]),
         "declared": {},
+        "looks_made": {},
         "provenance": {"machine": {"cpu": "one"}, "command": "harness run made-up.yaml"},
     }
     return MadeUpResults(plan, finished, predictions.__getitem__, counted.__getitem__, frames)

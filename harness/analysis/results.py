@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -9,9 +10,11 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
+from harness.analysis.comparison.differences import LEVEL
 from harness.experiment.experiment import Experiment
 from harness.finetuning.search.sweep import Sweep
 from harness.models.checkpoints.files import read_metadata
+from harness.plan.first_seeds import first_seeds
 from harness.plan.learned_vocabularies import with_learned_vocabularies
 from harness.plan.plan import FinetuneRun, Plan
 from harness.store.store import StageResult, Store
@@ -26,6 +29,9 @@ class Results:
 
     Frames are functions of the results (`harness.analysis.frames`); `get` calls each one once.
     """
+
+    coverage = LEVEL
+    """Of the intervals of expected differences."""
 
     def __init__(self, plan: Plan, store: Store) -> None:
         self._planned, self.store = plan, store
@@ -68,6 +74,13 @@ class Results:
                 "no fine-tuning run; 'harness status' shows them"
             )
         return self
+
+    def of_first_seeds(self, number: int, coverage: float) -> "Results":
+        """The results of the first pretraining seeds of each arm, with intervals of a coverage."""
+        part = copy(self)
+        part._made, part.coverage = {}, coverage
+        part.__dict__["plan"] = first_seeds(self.plan, number)
+        return part
 
     @property
     def scored(self) -> bool:

@@ -7,6 +7,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from harness.analysis.look_power import looks_line
 from harness.analysis.power import SeedSpread, power_line
 from harness.execution.outlook import Outlook
 from harness.execution.rekeyed import Rekeyed, rekeyed_lines
@@ -74,7 +75,8 @@ def print_plan(known: Outlook, console: Console, spread: SeedSpread | None = Non
         console.print(f"search of pretraining: {of_arms}", markup=False)
     tasks = evaluate.chosen.values()
     own = [summary(task) for task in tasks if isinstance(task.data, FileData | PluginData)]
-    for line in (*corpus_lines(plan), *own, power_line(plan, spread), known.estimate.line):
+    power = (power_line(plan, spread), looks_line(plan))
+    for line in (*corpus_lines(plan), *own, *power, known.estimate.line):
         if line:
             console.print(line, markup=False)
     if known.rekeyed:

@@ -10,8 +10,8 @@ from harness.store.store import StageResult, Store
 
 
 def remember_expectations(plan: Plan, store: Store, done: Mapping[str, StageResult]) -> None:
-    """Keeps in the store which results there were when the expectations of a plan were declared
-    first. That is not known of an experiment which an earlier version has run.
+    """Keeps in the store which results there were when the expectations and looks of a plan were
+    declared first. That is not known of an experiment which an earlier version has run.
 
     Args:
         done: the finished stages of the store.
@@ -25,6 +25,9 @@ def remember_expectations(plan: Plan, store: Store, done: Mapping[str, StageResu
         for one in plan.experiment.expectations
         for keys in [set(_results(plan, one))]
     ]
+    if looks := plan.experiment.seeds.looks_text:
+        keys = {key for one in plan.experiment.expectations for key in _results(plan, one)}
+        found.append((looks, len(keys & done.keys()) if is_known else None, len(keys)))
     record_declared(store.root, name, found)
 
 

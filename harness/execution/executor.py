@@ -15,6 +15,7 @@ from harness.execution.progress import Display, share_done
 from harness.execution.time_left import PLANNED_FLOPS
 from harness.execution.tracker import Tracker
 from harness.experiment.plugins import PluginError
+from harness.plan.first_seeds import look_of_stages
 from harness.plan.plan import Plan, Stage
 from harness.store.artifacts import Artifact
 from harness.store.store import StageResult, Store
@@ -48,7 +49,8 @@ def execute(plan: Plan, store: Store, backend: Backend, display: Display) -> Exe
         for key in execution.finished:  # a kill between recording and cleaning leaves files
             backend.workspace.clean(key)
         with tracker:
-            queue = ReadyQueue(plan.stages, todo, execution.finished)
+            looks = look_of_stages(plan)
+            queue = ReadyQueue(plan.stages, todo, execution.finished, looks)
             _Loop(plan, store, backend, execution, queue, display, tracker).run()
         display.end()
     elif not tracker.is_complete():

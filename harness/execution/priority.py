@@ -32,26 +32,32 @@ def scouts(stages: Mapping[str, Stage], todo: Container[str], kinds: Container[s
 
 class ReadyQueue:
     """Waiting stages, of which those with finished parents are taken by priority: first the way to
-    kinds of unknown duration, so that the time left is known soon, then the most expensive.
+    kinds of unknown duration, so that the time left is known soon, then what the next look needs,
+    then the most expensive.
 
     A stage costs O(log n), however many wait.
     """
 
     def __init__(
-        self, stages: Mapping[str, Stage], todo: Iterable[Stage], finished: Container[str]
+        self,
+        stages: Mapping[str, Stage],
+        todo: Iterable[Stage],
+        finished: Container[str],
+        looks: Mapping[str, int] | None = None,
     ) -> None:
         """A queue of the stages `todo`.
 
         Args:
             stages: key to stage, parents before children.
             finished: keys of finished stages, which the caller keeps up to date.
+            looks: result of `harness.plan.first_seeds.look_of_stages`.
         """
-        self._stages, self._finished = stages, finished
+        self._stages, self._finished, self._looks = stages, finished, looks or {}
         self._position = {key: place for place, key in enumerate(stages)}
         self._children: dict[str, dict[str, None]] = defaultdict(dict)
         self._unknown: set[str] | None = None
         self._first: set[str] = set()
-        self._ready: list[tuple[bool, float, int, str]] = []
+        self._ready: list[tuple[bool, int, float, int, str]] = []
         self.waiting: set[str] = set()
         """Stages to compute that are neither running nor ended, ready or not. The caller takes out
         what it runs."""
@@ -108,6 +114,7 @@ class ReadyQueue:
                 return key
         return None
 
-    def _rank(self, key: str) -> tuple[bool, float, int, str]:
+    def _rank(self, key: str) -> tuple[bool, int, float, int, str]:
         flops, is_scout = self._stages[key].flops, key in self._first
-        return not is_scout, flops if is_scout else -flops, self._position[key], key
+        look, cost = self._looks.get(key, 0), flops if is_scout else -flops
+        return not is_scout, look, cost, self._position[key], key

@@ -1,9 +1,10 @@
 """The experiment as a user declares it: question, base, axes, seeds and search."""
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag, field_validator
+from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from harness.core.compute import Compute
 from harness.core.config import ConfigModel, as_tuples, unknown_name
@@ -25,11 +26,25 @@ class Seeds(ConfigModel):
     """`per_seed`: each pretraining seed has the micro-world of its number, with its own words,
     facts, text, tokenizer, tasks and probes, which all arms share. Differences are then about
     worlds of this kind, not about one."""
+    looks: tuple[int, ...] = ()
+    """Numbers of pretraining seeds, before the last, at which verdicts are made: `[3, 5]`. Each
+    look has a level of its own, so that all looks together err in 5 %."""
+    spending: Literal["obrien_fleming", "pocock"] = "obrien_fleming"
+    """How much of the 5 % early looks may spend (Lan & DeMets 1983): hardly any, or nearly as much
+    as the last."""
 
     @property
     def in_worlds(self) -> bool:
         """Whether each pretraining seed has a world of its own."""
         return self.world == "per_seed"
+
+    @property
+    def looks_text(self) -> str:
+        """The looks as they are declared, in one line; empty without looks."""
+        if not self.looks:
+            return ""
+        numbers = ", ".join(map(str, self.looks))
+        return f"looks at {numbers} of {len(self.pretrain)} seeds ({self.spending})"
 
     @field_validator("pretrain", "finetune", mode="before", json_schema_input_type=int | list[int])
     @classmethod
@@ -52,6 +67,18 @@ class Seeds(ConfigModel):
                 f"but is {list(seeds)[:8]}"
             )
         return seeds
+
+    @model_validator(mode="after")
+    def _looks_before_the_end(self) -> "Seeds":
+        if not self.looks and self.spending != "obrien_fleming":
+            raise ValueError(f"spending {self.spending} needs `looks`, but none are declared")
+        numbers, end = [1, *self.looks, len(self.pretrain)], len(self.pretrain)
+        if self.looks and not all(before < after for before, after in pairwise(numbers)):
+            raise ValueError(
+                f"looks must be increasing numbers of pretraining seeds from 2 to {end - 1}, as "
+                f"the last is at {end}, but are {list(self.looks)}"
+            )
+        return self
 
 
 def _axis_kind(value: Any) -> str:

@@ -163,7 +163,7 @@ def experiment_comparer(results: Results, table: Table) -> Comparer:
     own = table.layout == results.get(experiment_table).layout
     runs = results.get(experiment_runs) if own else _runs(results, table.layout)
     paired = dependent_runs(results.experiment, results.plan.differences)
-    return Comparer(runs, table.layout, paired)
+    return Comparer(runs, table.layout, paired, results.coverage)
 
 
 def experiment_runs(results: Results) -> dict[str, dict[str, Runs]]:

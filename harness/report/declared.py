@@ -23,7 +23,7 @@ def predicted_line(results: Results, one: Expectation) -> str:
         return line
     if not known.finished:
         return f"{line} before its first result"
-    return f"{line} after {_results(known)}"
+    return f"{line} after {shares_finished(known)}"
 
 
 def declared_late(results: Results) -> Iterator[str]:
@@ -33,10 +33,12 @@ def declared_late(results: Results) -> Iterator[str]:
         declared = known.get(one.declared_as)
         if declared and declared.finished:
             yield (
-                f"The expectation {one.declared_as} was first declared after {_results(declared)}, "
-                f"at {declared.time}; its p value holds for expectations that are declared before."
+                f"The expectation {one.declared_as} was first declared after "
+                f"{shares_finished(declared)}, at {declared.time}; its p value holds for "
+                "expectations that are declared before."
             )
 
 
-def _results(declared: Declared) -> str:
+def shares_finished(declared: Declared) -> str:
+    """How many stages with results had finished when something was declared."""
     return f"{declared.finished:,} of the {declared.planned:,} stages with its results had finished"

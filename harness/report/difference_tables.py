@@ -128,6 +128,11 @@ def p_cell(value: float | None) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
+def p_of_look(value: float) -> str:
+    """A p-value of the test at a look with two digits, as levels of early looks are small."""
+    return f"{value:.2g}" if value >= 1e-9 else "< 1e-9"
+
+
 def nats(value: float) -> str:
     """A difference of losses with its sign."""
     return f"{value:+.3f}".replace("-", "−")
@@ -161,7 +166,11 @@ def claimed_interval(claim: Claim) -> str:
     if claim.expectation.quantities or claim.unit != POINTS:
         shown = f"{amount(found.low, claim.unit)} to {amount(found.high, claim.unit)}"
         shown = shown if enough_seeds(found) else "unknown"
+    if claim.p_of_look is not None:
+        shown = f"{shown} (repeated)"
     p_value = f"p {p_cell(found.p_value)}"
+    if claim.p_of_look is not None:
+        p_value = f"p {p_of_look(claim.p_of_look)}, adjusted for looks {p_cell(found.p_value)}"
     if claim.adjusted is not None and claim.adjusted != found.p_value:
         p_value += f", after Holm's correction {p_cell(claim.adjusted)}"
     return f"95 % interval {shown}, {p_value}"

@@ -34,6 +34,7 @@ from harness.experiment.expectation import (
 )
 from harness.experiment.outcomes import GAP, LOSSES, reached_level
 from harness.report.declared import predicted_line
+from harness.report.looks import at_look, current_look
 from harness.report.manipulation_checks import void_level, void_reasons
 from harness.report.reached_levels import ReachedTokens, reached_tokens
 from harness.report.sections.transfer import comparable
@@ -42,14 +43,18 @@ from harness.tasks.probes.columns import probe_columns
 
 
 def claims(results: Results, compared: Comparer) -> list[Claim]:
-    """The expectations of the experiment in their order, with p by Holm among them.
+    """The expectations of the experiment in their order, with p by Holm among them. With declared
+    looks, those of the last look that every arm has reached.
 
     Args:
         compared: compares arms in the columns and the average (`harness.leaderboard.build`).
     """
+    if look := results.get(current_look):
+        results, compared = at_look(results, look, compared)
     known = [one for one in results.experiment.expectations if set(one.arms) <= set(results.arms)]
     number = sum(not one.is_counted for one in known)
-    return list(_adjusted([_claim(results, compared, one, max(1, number)) for one in known]))
+    found = [_claim(results, compared, one, max(1, number)) for one in known]
+    return list(_adjusted([look.judged(one) for one in found] if look else found))
 
 
 def _claim(results: Results, compared: Comparer, one: Expectation, number: int) -> Claim:
@@ -83,10 +88,18 @@ def _ranking(results: Results, compared: Comparer, one: RankAgreement, number: i
     highest score, are not told apart, and count against what is to be shown."""
     first, second = (_gaps(results, compared, outcome, one.ranked) for outcome in one.by)
     pairs = [(a, b) for a, b in zip(first, second, strict=True) if a and b]
-    found = rank_agreement(pairs, one.level, 1 - LEVEL) if len(pairs) == len(first) else None
+    found = (
+        rank_agreement(pairs, one.level, 1 - results.coverage) if len(pairs) == len(first) else None
+    )
     checkpoints = [arm.name for arm in results.plan.arms if arm.has_one_run]
     single_runs = [arm for arm in one.arms if arm in checkpoints]
-    return Claim(one, found, single_runs, level=(1 - LEVEL) / number, note=_told_apart(pairs))
+    return Claim(
+        one,
+        found,
+        single_runs,
+        level=(1 - LEVEL) / number,
+        note=_told_apart(pairs, 1 - results.coverage),
+    )
 
 
 def _gaps(
@@ -109,9 +122,9 @@ def _of_same_runs(results: Results, pair: Comparison) -> Difference | None:
     return _exact(0.0) if known else None
 
 
-def _told_apart(pairs: Sequence[PairDifferences]) -> str:
+def _told_apart(pairs: Sequence[PairDifferences], threshold: float) -> str:
     """How many pairs of arms may be equal in an outcome, to follow another text."""
-    equal = sum(max(one.p_value, other.p_value) >= 1 - LEVEL for one, other in pairs)
+    equal = sum(max(one.p_value, other.p_value) >= threshold for one, other in pairs)
     return f"; {equal} of {len(pairs)} pairs of arms may be equal in an outcome" if equal else ""
 
 
@@ -220,7 +233,8 @@ def _of_scores(results: Results, compared: Comparer, name: str) -> Outcome:
     columns = probe_columns(results.experiment.evaluate.probes)
     paired = dependent_runs(results.experiment, results.plan.differences)
     minus = [(columns[other],) for other in others]
-    return Outcome(results.get(_probe_runs), [(columns[first],)], paired, minus)
+    runs = results.get(_probe_runs)
+    return Outcome(runs, [(columns[first],)], paired, minus, results.coverage)
 
 
 def _difference(results: Results, outcome: Outcome | None, one: Expectation) -> Difference | None:
@@ -245,7 +259,7 @@ def _of_quantity(results: Results, one: Expectation, margin: float | None) -> Di
     cut_off = reached_level(one.outcome) is not None
     weights = one.weights if cut_off else _of_runs(one.weights, values)
     if isinstance(one, Level) or len(weights) > 1:
-        return compared_by_seeds(values, LEVEL)(weights, margin)
+        return compared_by_seeds(values, results.coverage)(weights, margin)
     return None
 
 

@@ -1,5 +1,6 @@
 """A study as HTML, for notebooks."""
 
+from harness.analysis.look_power import looks_line
 from harness.analysis.power import SeedSpread, power_line
 from harness.execution.outlook import Outlook
 from harness.leaderboard.render import render
@@ -14,7 +15,7 @@ def study_html(known: Outlook, spread: SeedSpread | None, table: Table | None) -
         spread: between seeds in earlier results; null if unknown.
         table: null as long as there are no scores.
     """
-    lines = [power_line(known.plan, spread), known.estimate.line]
+    lines = [power_line(known.plan, spread), looks_line(known.plan), known.estimate.line]
     lines += [f"warning: {line}" for line in known.warnings]
     scores = render(table, "html") if table else paragraph("No scores yet.")
     return "\n".join([known.plan._repr_html_(), *(paragraph(one) for one in lines if one), scores])

@@ -21,6 +21,7 @@ from harness.report.downloads import DESCRIPTIONS, downloads
 from harness.report.expectations import claims
 from harness.report.figures.differences import averages, forest
 from harness.report.layout import Plot, template
+from harness.report.looks import look_note
 from harness.report.pairwise import MANY_ARMS
 from harness.report.provenance import report_provenance
 from harness.report.run_scores import all_run_scores
@@ -100,7 +101,7 @@ def _content(results: Results, table: Table, pairs: Sequence[Pair]) -> dict[str,
         "question": experiment.question,
         "source": experiment.source,
         "verdicts": [judge(one) for one in claims(results, results.get(compared_arms))],
-        "verdict_note": VERDICT_NOTE.format(table.average.name),
+        "verdict_note": VERDICT_NOTE.format(table.average.name) + look_note(results),
         "summary": Plot(summary, SUMMARY_CAPTION) if summary else None,
         "cost": cost_line(results),
         "forest": Plot(svg, FOREST_CAPTION) if svg else None,

@@ -25,6 +25,7 @@ from harness.report.comparison import compared_arms
 from harness.report.declared import declared_late
 from harness.report.difference_tables import num_columns
 from harness.report.equal_arms import equal_arms
+from harness.report.looks import threats_of_looks
 from harness.report.run_scores import RunScores
 from harness.report.two_groups import split_runs
 from harness.report.verdict import Pair
@@ -76,6 +77,7 @@ def findings(
         *search_checks.unsearched_word_vectors(results),
         *search_checks.selected_by_reported_losses(results),
         *declared_late(results),
+        *threats_of_looks(results),
         *results.experiment.threats,
         *of_checkpoints(results),
         *_adopted(results),

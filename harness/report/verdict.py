@@ -65,6 +65,11 @@ class Claim:
     """Why the values cannot be compared, although all arms have some."""
     note: str = ""
     """What a reader must know of the values, to follow the reason."""
+    look: str = ""
+    """The look that it is of, with its level, or which look is waited for
+    (`harness.report.looks`)."""
+    p_of_look: float | None = None
+    """p of the test at a look; that of `found` is adjusted for looks."""
 
     @property
     def outcome(self) -> str:
@@ -107,6 +112,8 @@ def judge(claim: Claim) -> Verdict:
     that could be compared.
     """
     found = claim.found
+    if found is None and claim.look:
+        return Verdict(claim, "inconclusive", claim.look)
     if found is None:
         every = "pair" if len(claim.expectation.arms) == 2 else "expectation"
         return Verdict(claim, "inconclusive", f"not every arm of the {every} has {_lacking(claim)}")
@@ -122,7 +129,8 @@ def judge(claim: Claim) -> Verdict:
     p_value = found.p_value if claim.adjusted is None else claim.adjusted
     word, why = _decided(claim, found, significant=p_value < 1 - LEVEL)
     more = groups if word == "inconclusive" else f"{groups}{unseen(found)}"
-    return Verdict(claim, word, f"{why}{claim.note}{more}")
+    at = f"{claim.look}: " if claim.look else ""
+    return Verdict(claim, word, f"{at}{why}{claim.note}{more}")
 
 
 def _decided(claim: Claim, found: Difference, significant: bool) -> tuple[Word, str]:

@@ -52,23 +52,28 @@ class Comparer:
         runs: Mapping[str, ArmRuns],
         columns: SuiteColumns,
         paired: Callable[[str, str], bool],
+        coverage: float = LEVEL,
     ) -> None:
         """
         Args:
             runs: arm to its runs by task (`harness.analysis.comparison.resampling.arm_runs`).
             paired: whether two arms start from the same checkpoints.
+            coverage: of the intervals.
         """
         self._runs, self._columns, self._paired = runs, columns.columns, paired
+        self._coverage = coverage
+        terms = {column.name: [(column,)] for column in columns.columns} | {AVERAGE: columns.terms}
         self.outcomes = {
-            column.name: Outcome(runs, [(column,)], paired) for column in columns.columns
-        } | {AVERAGE: Outcome(runs, columns.terms, paired)}
+            name: Outcome(runs, of, paired, coverage=coverage) for name, of in terms.items()
+        }
         self._found: dict[tuple[str, str], Differences] = {}
 
     def gap(self, first: str, second: str) -> "Outcome":
         """One column minus another, such as a split that resembles the training text minus one
         that does not."""
         columns = {column.name: column for column in self._columns}
-        return Outcome(self._runs, [(columns[first],)], self._paired, [(columns[second],)])
+        minus = [(columns[second],)]
+        return Outcome(self._runs, [(columns[first],)], self._paired, minus, self._coverage)
 
     def __call__(self, first: str, second: str) -> Differences:
         """The differences of the first arm minus the second."""
@@ -140,10 +145,11 @@ class Outcome:
         terms: Sequence[Term],
         paired: Callable[[str, str], bool],
         minus: Sequence[Term] = (),
+        coverage: float = LEVEL,
     ) -> None:
         """Args: as for `Comparer`; the outcome is the mean of `terms`, minus that of `minus`."""
         self._runs, self.terms, self._paired = runs, tuple(terms), paired
-        self._minus = tuple(minus)
+        self._minus, self._coverage = tuple(minus), coverage
         self._of_groups: dict[tuple[str, ...], Spread] = {}
 
     def contrast(
@@ -161,7 +167,7 @@ class Outcome:
         spreads = [self._spread_within(weights, group) for group in groups]
         found = contrast(
             [self._weighted_sum(weights, group) for group in groups],
-            LEVEL,
+            self._coverage,
             [self._least(*of, weights) for of in zip(groups, spreads, strict=True)],
             margin,
         )
@@ -184,7 +190,8 @@ class Outcome:
             return None
         fixed = np.full_like(found.scores, level)
         least = self._spread.least(found.scores[0])
-        difference = welch(found.scores, fixed, paired=True, level=LEVEL, least=least)
+        coverage = self._coverage
+        difference = welch(found.scores, fixed, paired=True, level=coverage, least=least)
         highest = _mean_width(self._minus) if self._minus else 100.0
         difference = difference.within(highest - self._width - level, highest - level)
         return difference.with_split(self._spread.split([arm]))

@@ -1,0 +1,56 @@
+"""At which numbers of seeds the verdicts of an experiment have been looked at."""
+
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness.core.checked_files import read_checked, write_checked
+from harness.core.names import file_name
+
+FOLDER = "looks"
+
+
+@dataclass(frozen=True)
+class MadeLook:
+    """The first time that verdicts of a number of seeds were shown."""
+
+    time: str
+    """ISO 8601, UTC."""
+    planned: int
+    """Pretraining seeds that were planned then."""
+    declared: bool
+    """Whether the experiment declared looks then."""
+
+
+def record_look(root: Path, experiment: str, number: int, planned: int, declared: bool) -> None:
+    """Keeps that verdicts of a number of seeds are shown; what is known stays as it is. In a store
+    that is only read, nothing is kept.
+
+    Args:
+        root: folder of the store.
+        planned, declared: as for `MadeLook`.
+    """
+    known = read_looks(root, experiment)
+    if number in known:
+        return
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    every = known | {number: MadeLook(now, planned, declared)}
+    path = _path(root, experiment)
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_checked(path, {str(number): asdict(one) for number, one in every.items()})
+
+
+def read_looks(root: Path, experiment: str) -> dict[int, MadeLook]:
+    """Number of seeds to the first look at it; empty if none is known, or the file cannot be
+    read."""
+    try:
+        content = read_checked(_path(root, experiment)) or {}
+        return {int(number): MadeLook(**one) for number, one in content.items()}
+    except (OSError, TypeError, ValueError):  # it cannot be read, or has other fields
+        return {}
+
+
+def _path(root: Path, experiment: str) -> Path:
+    return root / FOLDER / f"{file_name(experiment)}.json"
