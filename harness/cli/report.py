@@ -30,7 +30,7 @@ def report(
         folder = output_folder(out_folder) if out_folder else None
         study = options.load_study(experiment, set_, variant, store)
         if archive:
-            study.store = stack.enter_context(archived_store(archive, study.name))
+            study.store = stack.enter_context(archived_store(archive, study.plan))
         written = study.write_report(folder)
         done, total = len(study.results.finished), len(study.plan.stages)
     if done < total:

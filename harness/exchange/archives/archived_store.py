@@ -52,17 +52,21 @@ def _result(stage: ArchivedStage, folder: Path) -> StageResult:
 
 
 @contextmanager
-def archived_store(path: Path, experiment: str) -> Iterator[Store]:
-    """The store of an archive, as long as the context lasts.
-
-    Args:
-        experiment: name of the experiment whose stages it must have.
+def archived_store(path: Path, plan: Plan) -> Iterator[Store]:
+    """The store of an archive with stages of a plan, as long as the context lasts.
 
     Raises:
-        ValueError: as `opened`.
+        ValueError: as `opened`; or the archive has other stages of the experiment only.
     """
-    with opened(path, experiment) as archive:
-        yield ArchivedStore(archive, archive.folder.with_name("root"))
+    name = plan.experiment.name
+    with opened(path, name) as archive:
+        store = ArchivedStore(archive, archive.folder.with_name("root"))
+        if not store.finished(plan.stages):
+            raise ValueError(
+                f"{path} must have stages of {name} as it is planned now, but has none: the "
+                "experiment, its data or the version of a stage has changed since"
+            )
+        yield store
 
 
 def restore_archive(path: Path, plan: Plan, store: Store) -> list[str]:
