@@ -197,7 +197,7 @@ class Store:
         """The folder of a stage's files, weights and tokens included.
 
         Raises:
-            ValueError: as `files`; or the stage was restored from an archive, which leaves them out.
+            ValueError: as `files`; or the archive that the stage was restored from lacks some.
             OSError: they cannot be downloaded.
         """
         if record.left_out:

@@ -118,4 +118,4 @@ def _extract(tar: tarfile.TarFile, manifest: Manifest, folder: Path) -> None:
 
 def _is_name(part: str) -> bool:
     """Whether a part of a path names a file or folder on every system."""
-    return part not in ("", ".", "..") and not set(part) & set('\\/:\0')
+    return part not in ("", ".", "..") and not set(part) & set("\\/:\0")

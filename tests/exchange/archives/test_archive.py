@@ -3,7 +3,9 @@
 import io
 import json
 import lzma
+import runpy
 import shutil
+import sys
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -27,10 +29,10 @@ from harness.exchange.archives.write_archive import write_archive
 from harness.execution.restored import forget_partial
 from harness.store.declared import Declared, keep_declared, read_declared
 from harness.store.recorded import recorded_experiments
-from harness.store.store import Store
 from harness.store.verification import find_damage
 from harness.study import Study
 from harness.tasks.scores import COUNTS, PREDICTIONS, save_counts
+from tests.paths import ROOT
 
 EXPERIMENT: dict[str, Any] = {
     "name": "kept",
@@ -142,7 +144,7 @@ def test_an_archive_has_results_but_neither_weights_nor_tokens(
         text = next(one for one in kept.values() if one.kind == "tokenize")
         counts = token_counts(store.files(text))
         assert counts and [own.tolist() for own in counts] == [[3, 2, 1, 0], [1, 1, 0, 1]]
-        with pytest.raises(ValueError, match="was restored from an archive, .* not train/bytes"):
+        with pytest.raises(ValueError, match=r"was restored from an archive, .* not train/bytes"):
             store.all_files(text)
 
 
@@ -305,7 +307,10 @@ def test_every_flipped_bit_and_cut_end_is_found(
     flipped.write_bytes(content)
     cut.write_bytes(archive.read_bytes()[: at or None][: len(content) - 1])
     for path in (flipped, cut):
-        with pytest.raises(ValueError, match="must be an intact archive, but: "), opened(path, "kept"):
+        with (
+            pytest.raises(ValueError, match="must be an intact archive, but: "),
+            opened(path, "kept"),
+        ):
             pass
 
 
@@ -346,3 +351,27 @@ def test_the_commands(filled: Study, archive: Path, tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "runs")
     assert call("report", str(file), "--archive", str(out), *store)[0] == 0
     assert (tmp_path / "runs/reports/kept/index.html").is_file()
+
+
+def test_committed_reports_are_made_again(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """With a page only where there is one; what cannot be made is said."""
+    script = runpy.run_path(str(ROOT / "docs/make_reports.py"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [])
+    (tmp_path / "experiments").mkdir()
+    (tmp_path / "experiments/kept.yaml").write_text(yaml.safe_dump(EXPERIMENT))
+    folder = tmp_path / "reports/kept"
+    folder.mkdir(parents=True)
+    shutil.copy(archive, folder / "stages.tar.xz")
+    assert script["make"](Path("kept"))
+    assert (folder / "README.md").is_file() and not (folder / "index.html").exists()
+    assert list(script["studies"]()) == [Path("kept")]
+    (folder / "index.html").write_text("earlier")
+    assert script["make"](Path("kept"))
+    assert (folder / "index.html").read_text() != "earlier"
+    assert "report experiments/kept.yaml --archive" in (folder / "README.md").read_text()
+    (folder / "stages.tar.xz").write_bytes(b"no archive")
+    assert not script["make"](Path("kept"))
+    assert "must be an intact archive" in capsys.readouterr().err
