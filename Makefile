@@ -4,6 +4,7 @@
 #   make check        these, and the audit of the pinned packages, which needs a network
 #   make sbom         the installed packages as a CycloneDX file, sbom.json
 #   make docs         documentation and API reference, in site/
+#   make reports      reports/ and its board again, from the archives beside the reports; trains nothing
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -11,7 +12,7 @@ STAMP := $(VENV)/installed
 AUDIT_STAMP := $(VENV)/audit-installed
 JOBS ?= 2
 
-.PHONY: quickstart install test campaigns check audit sbom lint schema docs clean
+.PHONY: quickstart install test campaigns check audit sbom lint schema docs reports clean
 
 quickstart: $(STAMP)
 	$(BIN)/harness run experiments/quickstart.yaml
@@ -46,6 +47,9 @@ schema: $(STAMP)
 
 docs: $(STAMP)
 	$(BIN)/mkdocs build --strict
+
+reports: $(STAMP)
+	$(BIN)/python docs/make_reports.py
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

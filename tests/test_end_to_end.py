@@ -269,6 +269,31 @@ def test_a_copied_and_moved_store_goes_on_at_its_new_place(
     assert {path: path.stat().st_mtime_ns for path in study.store.root.rglob("*")} == before
 
 
+def test_an_archive_makes_the_same_report_and_a_run_computes_what_it_lacks(
+    study: Study, folder: Path, tmp_path: Path
+) -> None:
+    path, kept, store = str(folder / "small.yaml"), str(tmp_path / "kept.tar.xz"), tmp_path / "runs"
+    command(folder, "archive", path, kept)
+    command(folder, "report", path, "--out", str(tmp_path / "one"))
+    command(folder, "report", path, "--out", str(tmp_path / "two"), "--archive", kept)
+    command(store.parent, "restore", path, kept)
+    command(store.parent, "report", path, "--out", str(tmp_path / "three"))
+    one, *others = (tmp_path / name for name in ("one", "two", "three"))
+    files = sorted(file.name for file in one.iterdir())
+    for other in others:
+        assert sorted(file.name for file in other.iterdir()) == files
+        assert all((one / file).read_bytes() == (other / file).read_bytes() for file in files)
+    restored = harness.load(path, store=store).run()
+    assert restored.last_run.computed == []
+    kinds = {key: stage.kind for key, stage in study.plan.stages.items()}
+    longer = harness.load(path, "seeds.pretrain=1", "seeds.finetune=2", store=store).run(jobs=1)
+    computed = longer.last_run.computed
+    again = sorted(kinds[key] for key in computed if key in kinds)
+    assert again == ["pretrain", "pretrain", "tokenize"]  # not the tokenizer, trials and scores
+    assert len(computed) - len(again) == 4
+    assert not any(one.left_out for one in longer.results.finished.values())
+
+
 def test_a_damaged_model_is_computed_again(study: Study, folder: Path) -> None:
     more = ["seeds.finetune=2", "evaluate.tasks=[micro-sst2]"]
     wider = harness.load(folder / "small.yaml", *more, store=folder / "runs")

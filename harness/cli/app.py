@@ -9,6 +9,7 @@ import typer
 
 from harness.cli import (
     adopt,
+    archive,
     claims,
     compare,
     data,
@@ -25,6 +26,7 @@ from harness.cli import (
     profile,
     registries,
     report,
+    restore,
     results,
     run,
     schema,
@@ -76,6 +78,8 @@ app.command()(evaluate.evaluate)
 app.command()(profile.profile)
 app.command()(export.export)
 app.add_typer(results.app, name="results")
+app.command()(archive.archive)
+app.command()(restore.restore)
 app.command()(submit.submit)
 app.command()(site.site)
 app.command()(findings.findings)

@@ -1,5 +1,6 @@
 """`harness report`: the comparison report."""
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -13,16 +14,23 @@ def report(
     out_folder: Annotated[
         Path | None, typer.Option("--out", help="folder [default: reports/<name> in the store]")
     ] = None,
+    archive: Annotated[
+        Path | None,
+        typer.Option(help="file of 'harness archive', whose results are shown; needs no store"),
+    ] = None,
     set_: options.Overrides = None,
     variant: options.Variants = None,
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
     """Writes the comparison report as a web page and as markdown, with the raw numbers."""
     from harness.core.files import output_folder
+    from harness.exchange.archives.archived_store import archived_store
 
-    with options.clear_errors():
+    with options.clear_errors(), ExitStack() as stack:
         folder = output_folder(out_folder) if out_folder else None
         study = options.load_study(experiment, set_, variant, store)
+        if archive:
+            study.store = stack.enter_context(archived_store(archive, study.plan))
         written = study.write_report(folder)
         done, total = len(study.results.finished), len(study.plan.stages)
     if done < total:

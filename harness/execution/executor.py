@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from shutil import rmtree
 
 from harness.core.secrets import mask
@@ -12,6 +13,7 @@ from harness.execution.job import StageJob, StageOutput
 from harness.execution.lease import LeaseHeldError, LeaseLostError, lease
 from harness.execution.priority import ReadyQueue
 from harness.execution.progress import Display, share_done
+from harness.execution.restored import forget_partial
 from harness.execution.time_left import PLANNED_FLOPS
 from harness.execution.tracker import Tracker
 from harness.experiment.plugins import PluginError
@@ -40,6 +42,9 @@ def execute(plan: Plan, store: Store, backend: Backend, display: Display) -> Exe
     execution = Execution(finished=forget_damaged(store, finished))
     if lost := len(finished) - len(execution.finished):
         display.warn(f"files of {lost} finished stages are damaged; they are computed again")
+    if partial := forget_partial(plan, store, execution.finished):
+        why = "restored from an archive without weights that other stages need"
+        display.warn(f"{partial} stages were {why}; they are computed again")
     tracker = Tracker(plan, store, backend.workspace)
     for result in execution.finished.values():
         tracker.finished(result)
@@ -175,7 +180,7 @@ class _Loop:
                 return False
             if parent not in self.verified:
                 try:
-                    files = self.store.fetch(self.execution.finished[parent])
+                    files = self._all_files(self.execution.finished[parent])
                 except OSError as error:
                     self.queue.waiting.discard(key)
                     self._fail(self.plan.stages[key], f"its inputs cannot be read: {error}")
@@ -186,6 +191,10 @@ class _Loop:
                     return False
                 self.verified.add(parent)
         return True
+
+    def _all_files(self, result: StageResult) -> Path | None:
+        """The files of a stage; null if they are damaged, or an archive left some out."""
+        return None if result.left_out else self.store.fetch(result)
 
     def _compute_again(self, key: str) -> None:
         """Queues a stage that was finished, and those before it that are not."""

@@ -59,8 +59,8 @@ def finetuned_of(
     found = store.finished([stage.key, *stage.parents.values()])
     if stage.key not in found:
         raise ValueError(f"{stage.label} is not finished: run it first")
-    inputs = {role: store.files(found[key]) for role, key in stage.parents.items()}
-    return load_finetuned(stage.spec, inputs, store.files(found[stage.key]), store.root)
+    inputs = {role: store.all_files(found[key]) for role, key in stage.parents.items()}
+    return load_finetuned(stage.spec, inputs, store.all_files(found[stage.key]), store.root)
 
 
 def load_finetuned(

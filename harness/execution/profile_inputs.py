@@ -71,9 +71,9 @@ def stage_inputs(
 
 
 def _finished(store: Store | None, key: str) -> Artifact | None:
-    """The files of a finished stage, if they are intact."""
+    """The files of a finished stage, if they are intact and none was left out."""
     result = store.find(key) if store else None
-    if store is None or result is None or store.fetch(result) is None:
+    if store is None or result is None or result.left_out or store.fetch(result) is None:
         return None
     return Artifact(result.artifact_uri, result.digest)
 

@@ -117,4 +117,5 @@ def adopt(found: Sequence[Rekeyed], store: Store, reason: str) -> None:
             store.files(one.earlier),
             made_with=one.earlier.made_with,
             adopted=f"{own}: {reason}",
+            left_out=one.earlier.left_out,
         )

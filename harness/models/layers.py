@@ -3,9 +3,8 @@
 from torch import nn
 
 from harness.models.backbone import Backbone
+from harness.models.layer_names import EMBEDDINGS, HEAD
 
-EMBEDDINGS = "embeddings"
-HEAD = "head"
 HALVES = ("forward_half", "backward_half")
 """Stacks of a two-way network, whose layers are side by side."""
 

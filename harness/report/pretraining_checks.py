@@ -6,7 +6,7 @@ import numpy as np
 
 from harness.analysis.frames.runs import pretrain_runs_frame
 from harness.analysis.results import Results
-from harness.data.corpora.token_stream import TokenStream
+from harness.data.corpora.token_counts import token_counts
 from harness.plan.checks.learned_budgets import few_updates
 from harness.plan.checks.pretraining import long_warmup, unfilled_vocabulary
 from harness.plan.checks.repeated_text import repeated_text
@@ -15,8 +15,6 @@ from harness.plan.checks.tokenizers import unfit_tokenizer
 HARDLY_BELOW = 0.95
 """Held-out loss as a share of the loss by token frequencies from which on a run has hardly learned
 anything."""
-MAX_TOKENS = 1_000_000
-"""Tokens of the training text that are counted."""
 
 
 def short_pretraining(results: Results) -> list[str]:
@@ -67,10 +65,8 @@ def frequency_loss(results: Results, arm: str) -> float | None:
     tokens = results.plan.stages[key].parents.get("tokens")
     if tokens is None or tokens not in results.finished:
         return None
-    folder = results.files(tokens)
-    if not (folder / "train").exists():
+    if (counts := token_counts(results.files(tokens))) is None:
         return None
-    train, held_out = (TokenStream.open(folder / name).tokens for name in ("train", "validation"))
-    size = 1 + int(max(train[:MAX_TOKENS].max(), held_out.max()))
-    counts = 1 + np.bincount(train[:MAX_TOKENS], minlength=size)
-    return float(np.mean(-np.log(counts / counts.sum())[held_out]))
+    train, held_out = counts
+    known = 1 + train
+    return float(held_out @ -np.log(known / known.sum()) / held_out.sum())

@@ -1,6 +1,6 @@
 """When expectations of an experiment were declared: before its results, or after some of them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -34,10 +34,16 @@ def record_declared(
         root: folder of the store.
         found: expectation, and its numbers of finished and planned stages.
     """
-    path = _path(root, experiment)
     now = datetime.now(UTC).isoformat(timespec="seconds")
+    first = {text: Declared(now, finished, planned) for text, finished, planned in found}
+    keep_declared(root, experiment, first)
+
+
+def keep_declared(root: Path, experiment: str, found: Mapping[str, Declared]) -> None:
+    """Keeps the first run of each expectation, as `record_declared`."""
+    path = _path(root, experiment)
     known = read_declared(root, experiment)
-    every = {text: Declared(now, finished, planned) for text, finished, planned in found} | known
+    every = {**found, **known}
     if every != known or not path.exists():
         with suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)

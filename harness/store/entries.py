@@ -11,6 +11,7 @@ from typing import NamedTuple
 KEY, KIND, LABEL, DIGEST = "harness.key", "harness.kind", "harness.label", "harness.digest"
 MADE_WITH = "harness.made_with"
 ADOPTED = "harness.adopted"
+LEFT_OUT = "harness.left_out"
 NAME, SUITE = "harness.experiment", "harness.suite"
 IMPORT = "harness.import"
 CHECKSUM = "harness.checksum"

@@ -16,6 +16,7 @@ from harness.store.entries import (
     KEY,
     KIND,
     LABEL,
+    LEFT_OUT,
     MADE_WITH,
     NAME,
     SUITE,
@@ -49,6 +50,9 @@ class StageResult:
     """When it was stored, in milliseconds since 1970."""
     label: str = ""
     """For people."""
+    left_out: str = ""
+    """Files that it lacks, as the archive from which it was restored: weights and tokens. Reports
+    do not read them, but a stage that does cannot start from it; empty if it has all files."""
 
 
 class Store:
@@ -110,6 +114,7 @@ class Store:
         folder: Path,
         made_with: str = "",
         adopted: str = "",
+        left_out: str = "",
     ) -> StageResult:
         """Stores a finished stage, unless another process stores it at the same time.
 
@@ -120,10 +125,11 @@ class Store:
             label: for people.
             metrics: nulls are left out.
             folder: output files, which are copied.
-            made_with, adopted: see `StageResult`.
+            made_with, adopted, left_out: see `StageResult`.
         """
         tags = {KEY: key, KIND: kind, LABEL: label, DIGEST: digest(folder), MADE_WITH: made_with}
-        tags |= {ADOPTED: adopted} if adopted else {}
+        known = {ADOPTED: adopted, LEFT_OUT: left_out}
+        tags |= {name: text for name, text in known.items() if text}
         while True:
             added = self._server.add(f"{kind}: {label}", tags, spec, metrics, folder)
             if all(one.run_id == added.run_id for one in self.runs.tagged(KEY, key)):
@@ -187,6 +193,20 @@ class Store:
             )
         return folder
 
+    def all_files(self, record: StageResult) -> Path:
+        """The folder of a stage's files, weights and tokens included.
+
+        Raises:
+            ValueError: as `files`; or the archive that the stage was restored from lacks some.
+            OSError: they cannot be downloaded.
+        """
+        if record.left_out:
+            raise ValueError(
+                f"stage {record.key} was restored from an archive, which has its results but not "
+                f"{record.left_out.partition(', ')[0]}: compute it again in another store"
+            )
+        return self.files(record)
+
     def page(self, record: StageResult) -> str:
         """The page of a stage below the address of MLflow's pages."""
         return f"#/experiments/{self._server.experiment_id}/runs/{record.run_id}"
@@ -240,4 +260,5 @@ def _record(entry: Entry) -> StageResult:
         adopted=entry.tags.get(ADOPTED, ""),
         recorded=entry.end_time,
         label=entry.tags.get(LABEL, ""),
+        left_out=entry.tags.get(LEFT_OUT, ""),
     )

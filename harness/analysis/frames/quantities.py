@@ -13,7 +13,7 @@ from harness.analysis.frames.runs import pretrain_runs_frame
 from harness.analysis.frames.scores import main_scores, scores_frame
 from harness.analysis.results import Results
 from harness.finetuning.diagnostics import TRAIN_SCORES
-from harness.models.layers import EMBEDDINGS, HEAD
+from harness.models.layer_names import EMBEDDINGS, HEAD
 
 Values = Mapping[str, np.ndarray]
 """Arm to its values: [num_seeds] pretraining seeds, or [1] of what is counted."""

@@ -58,7 +58,7 @@ def export(selected: SelectedModel, store: Store, out: Path) -> Path:
     from harness.exchange.checkpoints.network import write_network  # loads torch
 
     tokenizer = store.finished([selected.tokenizer])
-    folders = [store.files(selected.record), *(store.files(r) for r in tokenizer.values())]
+    folders = [store.all_files(selected.record), *(store.files(r) for r in tokenizer.values())]
     if len(folders) < 2:
         raise ValueError(
             f"the tokenizer of {selected.record.key} is not in the store: run the experiment again"

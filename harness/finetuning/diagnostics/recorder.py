@@ -23,7 +23,8 @@ from harness.finetuning.inputs import Encoded
 from harness.finetuning.pooling import pool
 from harness.finetuning.task_model import TaskModel
 from harness.models.backbone import Backbone
-from harness.models.layers import EMBEDDINGS, HEAD, layer_of_parameters, layers
+from harness.models.layer_names import EMBEDDINGS, HEAD
+from harness.models.layers import layer_of_parameters, layers
 
 MAX_EXAMPLES = 256
 """Most examples whose states are compared."""

@@ -7,7 +7,8 @@ from harness.finetuning.adaptation import Gradual, Selective
 from harness.finetuning.methods.parts import biases, layer_norms, token_head
 from harness.finetuning.task_model import TaskModel
 from harness.models.backbone import Backbone
-from harness.models.layers import EMBEDDINGS, layer_of_parameters, layers
+from harness.models.layer_names import EMBEDDINGS
+from harness.models.layers import layer_of_parameters, layers
 
 
 def selective(model: TaskModel, adaptation: Selective) -> None:

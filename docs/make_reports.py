@@ -1,0 +1,80 @@
+"""Makes the reports in reports/ again from the archives beside them, and then findings.md, without
+computing anything: python docs/make_reports.py [STUDY...]
+
+A STUDY is a folder below reports/, such as pretraining/nsp; without any, all. Lists the reports
+without an archive, and ends with exit code 1 if one could not be made.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import typer
+
+from harness.cli.app import app
+from harness.exchange.archives.manifest import FILE
+
+ROOT = Path(__file__).parents[1]
+REPORTS, EXPERIMENTS, BOARD = Path("reports"), Path("experiments"), Path("docs/findings.md")
+INDEX = "index.html"
+
+
+def studies(reports: Path = REPORTS) -> Iterator[Path]:
+    """The folders of reports, relative to `reports`, sorted."""
+    folders = {file.parent for name in (INDEX, "scores.csv") for file in reports.rglob(name)}
+    for folder in sorted(folders):
+        yield folder.relative_to(reports)
+
+
+def make(study: Path) -> bool:
+    """Makes the report of a study from its archive; its page only if it has one.
+
+    Returns:
+        Whether it could be made; if not, a line says why.
+    """
+    folder = REPORTS / study
+    has_page = (folder / INDEX).exists()
+    experiment, archive = EXPERIMENTS / f"{study}.yaml", folder / FILE
+    made = called("report", str(experiment), "--archive", str(archive), "--out", str(folder))
+    if made and not has_page:
+        (folder / INDEX).unlink()
+    return made
+
+
+def called(*words: str) -> bool:
+    """Whether a command of the harness succeeds, in this process: another would import all again.
+    Reports print the command that made them."""
+    sys.argv = ["harness", *words]
+    try:
+        app(list(words), standalone_mode=False)
+    except typer.Exit as error:
+        return error.exit_code == 0
+    return True
+
+
+def main(wanted: Sequence[str]) -> int:
+    """Makes the reports that are wanted, or all, and the board.
+
+    Returns:
+        The exit code.
+    """
+    os.chdir(ROOT)
+    found = [Path(one) for one in wanted] or list(studies())
+    archived = [one for one in found if (REPORTS / one / FILE).is_file()]
+    failed = []
+    for one in archived:
+        start = time.perf_counter()
+        if not make(one):
+            failed.append(one)
+        print(f"{one}: {time.perf_counter() - start:.1f} s", flush=True)
+    if not called("findings", str(REPORTS), "--out", str(BOARD)):
+        failed.append(BOARD)
+    print("without an archive:", ", ".join(str(one) for one in found if one not in archived) or "-")
+    print("failed:", ", ".join(map(str, failed)) or "-")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

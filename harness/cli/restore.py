@@ -1,0 +1,29 @@
+"""`harness restore`: the stages of an archive into a store."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.cli import options
+
+
+def restore(
+    experiment: options.Experiment,
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE.tar.xz", help="of 'harness archive'", show_default=False)
+    ],
+    set_: options.Overrides = None,
+    variant: options.Variants = None,
+    store: options.StoreFolder = options.DEFAULT_STORE,
+) -> None:
+    """Puts the stages of an archive into the store, for reports, boards and comparisons; those that
+    are there are left. A run computes again those whose weights it needs."""
+    from harness.exchange.archives.archived_store import restore_archive
+
+    with options.clear_errors():
+        study = options.load_study(experiment, set_, variant, store)
+        restored = restore_archive(file, study.plan, study.store)
+        done, total = len(study.results.finished), len(study.plan.stages)
+    options.out.print(f"{file}: {len(restored)} stages restored", markup=False)
+    options.out.print(f"{study.name}: {done} of {total} stages are done", markup=False)

@@ -1,0 +1,1 @@
+"""The finished stages of an experiment without weights, as one small file beside its report."""

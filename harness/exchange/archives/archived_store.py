@@ -1,0 +1,107 @@
+"""The stages of an archive: as a store for a report, or put into a store."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from harness.analysis.recording import record_results
+from harness.analysis.results import Results
+from harness.exchange.archives.manifest import ArchivedStage
+from harness.exchange.archives.read_archive import Archive, opened
+from harness.plan.plan import Plan
+from harness.store.declared import keep_declared
+from harness.store.store import StageResult, Store
+
+
+class ArchivedStore(Store):
+    """The stages of an archive, to be read only: to record them takes 0.1 s each."""
+
+    def __init__(self, archive: Archive, root: Path) -> None:
+        """The store of an archive.
+
+        Args:
+            root: a new folder.
+        """
+        super().__init__(root)
+        self._stages = {one.key: _result(one, archive.folder) for one in archive.manifest.stages}
+        keep_declared(root, archive.manifest.experiment, archive.manifest.declared)
+
+    def finished(self, keys: Iterable[str] | None = None) -> dict[str, StageResult]:
+        """Key to result of the stages in the archive."""
+        wanted = set(self._stages if keys is None else keys)
+        return {key: one for key, one in self._stages.items() if key in wanted}
+
+    def find(self, key: str) -> StageResult | None:
+        """The result of one stage; null if the archive lacks it."""
+        return self._stages.get(key)
+
+
+def _result(stage: ArchivedStage, folder: Path) -> StageResult:
+    return StageResult(
+        key=stage.key,
+        kind=stage.kind,
+        run_id=stage.key,
+        metrics=stage.metrics,
+        artifact_uri=(folder / stage.key).as_uri(),
+        digest=stage.digest,
+        made_with=stage.made_with,
+        adopted=stage.adopted,
+        label=stage.label,
+        left_out=stage.left_out,
+    )
+
+
+@contextmanager
+def archived_store(path: Path, plan: Plan) -> Iterator[Store]:
+    """The store of an archive with stages of a plan, as long as the context lasts.
+
+    Raises:
+        ValueError: as `opened`; or the archive has other stages of the experiment only.
+    """
+    name = plan.experiment.name
+    with opened(path, name) as archive:
+        store = ArchivedStore(archive, archive.folder.with_name("root"))
+        if not store.finished(plan.stages):
+            raise ValueError(
+                f"{path} must have stages of {name} as it is planned now, but has none: the "
+                "experiment, its data or the version of a stage has changed since"
+            )
+        yield store
+
+
+def restore_archive(path: Path, plan: Plan, store: Store) -> list[str]:
+    """Puts the stages of an archive into a store, and records the experiment for boards; stages
+    that are there are left as they are.
+
+    Returns:
+        The keys of the stages that were put there.
+
+    Raises:
+        ValueError: as `opened`.
+    """
+    name = plan.experiment.name
+    with opened(path, name) as archive:
+        stages = archive.manifest.stages
+        known = store.finished(one.key for one in stages)
+        missing = [one for one in stages if one.key not in known]
+        for one in missing:
+            _record(one, archive.folder / one.key, store)
+        keep_declared(store.root, name, archive.manifest.declared)
+    results = Results(plan, store)
+    if results.finished and (missing or not store.is_recorded(name)):
+        record_results(results)
+    return [one.key for one in missing]
+
+
+def _record(stage: ArchivedStage, folder: Path, store: Store) -> None:
+    store.record(
+        stage.key,
+        stage.kind,
+        stage.label,
+        stage.spec,
+        stage.metrics,
+        folder,
+        made_with=stage.made_with,
+        adopted=stage.adopted,
+        left_out=stage.left_out,
+    )

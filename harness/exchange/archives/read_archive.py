@@ -1,0 +1,121 @@
+"""Reads an archive; what is damaged or no archive is refused in one line."""
+
+import json
+import lzma
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory, TemporaryFile
+from typing import IO
+
+from pydantic import ValidationError
+
+from harness.exchange.archives.manifest import FORMAT, MANIFEST, Manifest
+from harness.store.artifacts import digest
+
+CHUNK = 2**20
+MAX_BYTES = 2**31
+"""Of the content: a file that unpacks to more is no archive of results."""
+
+
+@dataclass(frozen=True)
+class Archive:
+    """An archive whose files were compared with their digests, in a temporary folder."""
+
+    manifest: Manifest
+    folder: Path
+    """With a folder of files for each key."""
+
+
+@contextmanager
+def opened(path: Path, experiment: str) -> Iterator[Archive]:
+    """The archive in a file, as long as the context lasts.
+
+    Args:
+        experiment: name of the experiment whose stages it must have.
+
+    Raises:
+        ValueError: there is no such file; it is damaged, no archive, of another version of the
+            format or of another experiment.
+    """
+    if not path.is_file():
+        raise ValueError(f"there is no file {path}")
+    with TemporaryDirectory() as name, TemporaryFile() as content:
+        folder = Path(name) / "stages"
+        folder.mkdir()
+        try:
+            _decompress(path, content)
+            with tarfile.open(fileobj=content, mode="r:") as tar:
+                manifest = _read_manifest(tar)
+                _extract(tar, manifest, folder)
+        except (lzma.LZMAError, EOFError, tarfile.TarError, _WrongContentError) as error:
+            reason = str(error).partition("\n")[0]
+            raise ValueError(f"{path} must be an intact archive, but: {reason}") from None
+        if manifest.experiment != experiment:
+            raise ValueError(
+                f"{path} must have the stages of {experiment}, but has those of "
+                f"{manifest.experiment}"
+            )
+        yield Archive(manifest, folder)
+
+
+class _WrongContentError(Exception):
+    """An archive has not the content that it must have."""
+
+
+def _decompress(path: Path, out: IO[bytes]) -> None:
+    """Writes the whole content, so that its digest is compared."""
+    with lzma.open(path) as file:
+        while chunk := file.read(CHUNK):
+            out.write(chunk)
+            if out.tell() > MAX_BYTES:
+                raise _WrongContentError(f"its content has more than {MAX_BYTES:,} bytes")
+    out.seek(0)
+
+
+def _read_manifest(tar: tarfile.TarFile) -> Manifest:
+    first = tar.next()
+    file = tar.extractfile(first) if first and first.isreg() and first.name == MANIFEST else None
+    if file is None:
+        raise _WrongContentError(f"its first file is not {MANIFEST}")
+    try:
+        content = json.loads(file.read())
+        version = content.get("format") if isinstance(content, dict) else None
+        if version != FORMAT:
+            raise _WrongContentError(
+                f"it has format {version}, and this version of the harness reads format {FORMAT}"
+            )
+        return Manifest.model_validate(content)
+    except ValidationError as error:
+        first_error = error.errors()[0]
+        place = ".".join(map(str, first_error["loc"]))
+        raise _WrongContentError(f"{MANIFEST}: {place}: {first_error['msg']}") from None
+    except ValueError as error:
+        raise _WrongContentError(f"{MANIFEST} is not JSON: {error}") from None
+
+
+def _extract(tar: tarfile.TarFile, manifest: Manifest, folder: Path) -> None:
+    """Writes the files of the stages below `folder`, and nothing elsewhere."""
+    for stage in manifest.stages:
+        if not _is_name(stage.key):
+            raise _WrongContentError(f"{stage.key!r} is no key of a stage")
+        (folder / stage.key).mkdir(exist_ok=True)
+    keys = {stage.key for stage in manifest.stages}
+    while member := tar.next():
+        parts = member.name.split("/")
+        file = tar.extractfile(member) if member.isreg() else None
+        if file is None or len(parts) < 2 or parts[0] not in keys or not all(map(_is_name, parts)):
+            raise _WrongContentError(f"{member.name!r} is no file of a stage")
+        target = folder.joinpath(*parts)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(file.read())
+    for stage in manifest.stages:
+        if digest(folder / stage.key) != stage.digest:
+            raise _WrongContentError(f"files of stage {stage.key} are missing or changed")
+
+
+def _is_name(part: str) -> bool:
+    """Whether a part of a path names a file or folder on every system."""
+    return part not in ("", ".", "..") and not set(part) & set("\\/:\0")

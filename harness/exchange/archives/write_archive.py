@@ -1,0 +1,109 @@
+"""Writes the finished stages of an experiment to an archive."""
+
+import io
+import json
+import lzma
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from shutil import copyfile
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from harness.analysis.results import Results
+from harness.core.files import atomic_path, relative_files
+from harness.data.corpora.token_counts import save_token_counts
+from harness.exchange.archives.manifest import FORMAT, MANIFEST, ArchivedStage, Manifest
+from harness.execution.job import HISTORY
+from harness.store.artifacts import digest
+from harness.store.declared import read_declared
+
+LARGE = (".safetensors", ".npy")
+"""Endings of the files of weights and tokens."""
+PRESET = 6 | lzma.PRESET_EXTREME
+
+
+def write_archive(results: Results, path: Path) -> int:
+    """Writes all that reports, boards and comparisons read of an experiment's finished stages to
+    one file. Equal results give equal bytes.
+
+    Returns:
+        Number of stages.
+
+    Raises:
+        ValueError: no stage has finished, or files of one are damaged.
+    """
+    keys = [key for key in results.require().plan.stages if key in results.finished]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        stages = tuple(_archived(results, key, folder / key) for key in keys)
+        known = read_declared(results.store.root, results.experiment.name)
+        manifest = Manifest(
+            format=FORMAT, experiment=results.experiment.name, declared=known, stages=stages
+        )
+        content = json.dumps(manifest.model_dump(), sort_keys=True)
+        with (
+            atomic_path(path) as draft,
+            # With a digest of the whole content, which is compared when it is read.
+            lzma.open(draft, "wb", check=lzma.CHECK_SHA256, preset=PRESET) as compressed,
+            tarfile.open(fileobj=compressed, mode="w", format=tarfile.PAX_FORMAT) as tar,
+        ):
+            _add(tar, MANIFEST, content.encode())
+            for key, file in _members(folder, keys):
+                _add(tar, f"{key}/{file}", (folder / key / file).read_bytes())
+    return len(keys)
+
+
+def _archived(results: Results, key: str, out: Path) -> ArchivedStage:
+    """A stage, with its files except the large ones in `out`."""
+    record, stage, folder = results.finished[key], results.plan.stages[key], results.files(key)
+    out.mkdir()
+    names = [name.as_posix() for name in relative_files(folder) if name.as_posix() != HISTORY]
+    for name in names:
+        if not name.endswith(LARGE):
+            (out / name).parent.mkdir(parents=True, exist_ok=True)
+            _copy_uncompressed(folder / name, out / name)
+    if stage.kind == "tokenize":
+        save_token_counts(folder, out)
+    left_out = ", ".join(name for name in names if name.endswith(LARGE))
+    return ArchivedStage(
+        key=key,
+        kind=stage.kind,
+        label=stage.label,
+        spec={**stage.spec, "parents": dict(stage.parents)},
+        metrics=dict(record.metrics),
+        made_with=record.made_with,
+        adopted=record.adopted,
+        left_out=record.left_out or left_out,
+        digest=digest(out),
+    )
+
+
+def _copy_uncompressed(file: Path, out: Path) -> None:
+    """Copies a file, the compressed ones without compression: runs on the same examples have much
+    in common, which only the compression of all together finds."""
+    if file.suffix == ".npz":
+        with np.load(file) as arrays:
+            np.savez(out, **arrays)
+    elif file.suffix == ".parquet":
+        plain = {"compression": "none", "use_dictionary": False, "write_statistics": False}
+        pq.write_table(pq.read_table(file), out, **plain)
+    else:
+        copyfile(file, out)
+
+
+def _members(folder: Path, keys: list[str]) -> Iterator[tuple[str, str]]:
+    """Key and name of all files, like ones after each other."""
+    found = [(name.as_posix(), key) for key in keys for name in relative_files(folder / key)]
+    for name, key in sorted(found, key=lambda one: (one[0], keys.index(one[1]))):
+        yield key, name
+
+
+def _add(tar: tarfile.TarFile, name: str, content: bytes) -> None:
+    """Adds a file without time and owner."""
+    member = tarfile.TarInfo(name)
+    member.size = len(content)
+    tar.addfile(member, io.BytesIO(content))

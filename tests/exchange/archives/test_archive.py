@@ -1,0 +1,377 @@
+"""Archives of made-up results: what comes back, and one clear line for each wrong file."""
+
+import io
+import json
+import lzma
+import runpy
+import shutil
+import sys
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+import harness
+from harness.cli.app import app
+from harness.data.corpora.token_counts import token_counts
+from harness.data.corpora.token_stream import TokenStream
+from harness.exchange.archives import read_archive
+from harness.exchange.archives.archived_store import archived_store, restore_archive
+from harness.exchange.archives.manifest import MANIFEST
+from harness.exchange.archives.read_archive import opened
+from harness.exchange.archives.write_archive import write_archive
+from harness.execution.restored import forget_partial
+from harness.store.declared import Declared, keep_declared, read_declared
+from harness.store.recorded import recorded_experiments
+from harness.store.verification import find_damage
+from harness.study import Study
+from harness.tasks.scores import COUNTS, PREDICTIONS, save_counts
+from tests.paths import ROOT
+
+EXPERIMENT: dict[str, Any] = {
+    "name": "kept",
+    "question": "What remains?",
+    "expect": "nsp > none",
+    "pretrain": {
+        "size": "nano",
+        "corpus": {"source": "microworld", "num_tokens": 20_000},
+        "tokenizer": {"vocab_size": 300},
+        "budget": {"steps": 3},
+    },
+    "grid": {"pretrain.objective.sentence_pair": ["nsp", "none"]},
+    "evaluate": {"tasks": ["micro-sst2"]},
+}
+NUM_EXAMPLES = 200
+LABELS = np.arange(NUM_EXAMPLES) % 2.0
+DECLARED = {"nsp > none": Declared("2025-01-01T00:00:00+00:00", 0, 4)}
+
+
+def study_in(folder: Path, **changes: Any) -> Study:
+    return harness.declare({**EXPERIMENT, **changes}, store=folder)
+
+
+def fill(study: Study) -> Study:
+    """Records made-up results of all stages, with weights and tokens."""
+    store = study.store
+    for number, (key, stage) in enumerate(study.plan.stages.items()):
+        out = store.root / "made" / key
+        out.mkdir(parents=True)
+        (out / "history.jsonl").write_text('{"step": 1, "time": 1}\n')
+        MAKERS.get(stage.kind, lambda out, number: None)(out, number)
+        metrics = {"seconds": 1.5, "validation/accuracy": 0.5 + number / 1000}
+        metrics["validation_loss"] = float("nan") if number % 2 else 2.0
+        spec = {**stage.spec, "parents": stage.parents}
+        store.record(key, stage.kind, stage.label, spec, metrics, out, f"made by {number}", "why")
+    keep_declared(store.root, study.name, DECLARED)
+    return study
+
+
+def _network(out: Path, number: int) -> None:
+    (out / "model").mkdir()
+    (out / "model" / "model.safetensors").write_bytes(b"w" * 1000)
+    (out / "model" / "harness.json").write_text("{}")
+    pd.DataFrame({"step": [1], "tokens": [10], "train_loss": [2.0]}).to_csv(out / "curve.csv")
+
+
+def _tokens(out: Path, number: int) -> None:
+    for name, ids in (("train", [0, 0, 0, 1, 1, 2]), ("validation", [0, 1, 3])):
+        (out / name).mkdir()
+        for array in ("tokens", "sentences", "documents", "bytes"):
+            np.save(out / name / f"{array}.npy", np.array(ids, dtype=np.uint16))
+    assert TokenStream.open(out / "train").num_tokens == 6
+
+
+def _scored(out: Path, number: int) -> None:
+    right = np.random.default_rng(number).random(NUM_EXAMPLES) < 0.8
+    frame = pd.DataFrame({"split": "validation", "index": range(NUM_EXAMPLES)})
+    frame = frame.assign(label=LABELS, prediction=np.where(right, LABELS, 1 - LABELS))
+    frame.to_parquet(out / PREDICTIONS)
+    counts = {"accuracy": np.c_[right, np.ones(NUM_EXAMPLES)], "labels": LABELS.astype(np.uint8)}
+    save_counts(out / COUNTS, {"validation": counts})
+
+
+MAKERS: dict[str, Callable[[Path, int], None]] = {
+    "tokenize": _tokens,
+    "pretrain": _network,
+    "finetune": _scored,
+}
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    return fill(study_in(tmp_path_factory.mktemp("filled") / "runs"))
+
+
+@pytest.fixture(scope="module")
+def archive(filled: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("archive") / "stages.tar.xz"
+    assert write_archive(filled.results, path) == len(filled.plan.stages)
+    return path
+
+
+def names_in(archive: Path) -> list[str]:
+    with tarfile.open(archive) as tar:
+        return [member.name for member in tar]
+
+
+def test_an_archive_has_results_but_neither_weights_nor_tokens(
+    filled: Study, archive: Path
+) -> None:
+    found = {name.partition("/")[2] for name in names_in(archive)[1:]}
+    assert found == {
+        *("counts.npz", "predictions.parquet"),
+        *("curve.csv", "model/harness.json"),
+        "token_counts.npz",
+    }
+    assert names_in(archive)[0] == MANIFEST
+    with archived_store(archive, filled.plan) as store:
+        kept, stages = store.finished(), filled.results.finished
+        assert list(kept) == list(filled.plan.stages)
+        for key, one in kept.items():
+            assert one.metrics == pytest.approx(stages[key].metrics, nan_ok=True)
+            assert (one.label, one.made_with) == (stages[key].label, stages[key].made_with)
+            assert one.adopted == "why"
+            whole = one.kind not in ("tokenize", "pretrain")
+            assert bool(one.left_out) != whole
+            assert store.fetch(one)
+        assert read_declared(store.root, "kept") == DECLARED
+        text = next(one for one in kept.values() if one.kind == "tokenize")
+        counts = token_counts(store.files(text))
+        assert counts and [own.tolist() for own in counts] == [[3, 2, 1, 0], [1, 1, 0, 1]]
+        with pytest.raises(ValueError, match=r"was restored from an archive, .* not train/bytes"):
+            store.all_files(text)
+
+
+def test_examples_and_counts_are_as_they_were(filled: Study, archive: Path) -> None:
+    study = study_in(filled.folder)
+    with archived_store(archive, study.plan) as study.store:
+        results = study.results
+        for run in filled.plan.finetune_runs:
+            expected = filled.results.predictions(run.key)
+            pd.testing.assert_frame_equal(results.predictions(run.key), expected)
+            counts, measured = results.counts(run.key), filled.results.counts(run.key)
+            assert counts.keys() == measured.keys()
+            assert all(np.array_equal(counts[name], measured[name]) for name in counts)
+
+
+def test_equal_results_give_equal_bytes_also_after_a_restoration(
+    filled: Study, archive: Path, tmp_path: Path
+) -> None:
+    write_archive(filled.results, tmp_path / "again.tar.xz")
+    assert (tmp_path / "again.tar.xz").read_bytes() == archive.read_bytes()
+    study = study_in(tmp_path / "runs")
+    restore_archive(archive, study.plan, study.store)
+    write_archive(study.results, tmp_path / "third.tar.xz")
+    assert (tmp_path / "third.tar.xz").read_bytes() == archive.read_bytes()
+
+
+def test_stages_that_are_there_are_left_and_the_experiment_is_recorded(
+    filled: Study, archive: Path, tmp_path: Path
+) -> None:
+    study = study_in(tmp_path / "runs")
+    store, (key, *others) = study.store, study.plan.stages
+    (tmp_path / "own").mkdir()
+    own = store.record(key, study.plan.stages[key].kind, "own", {}, {"loss": 1.0}, tmp_path / "own")
+    other = store.record("other", "finetune", "of another", {}, {}, tmp_path / "own")
+    keep_declared(store.root, "kept", {"nsp > none": Declared("earlier", 1, 4)})
+    assert restore_archive(archive, study.plan, store) == others
+    finished = store.finished()
+    assert finished[key] == own and finished["other"] == other
+    assert read_declared(store.root, "kept")["nsp > none"].time == "earlier"
+    (recorded,) = recorded_experiments(store)
+    assert recorded.name == "kept" and recorded.stages == set(study.plan.stages)
+    assert find_damage(store, finished.values()) == []
+    assert restore_archive(archive, study.plan, store) == []
+
+
+def test_a_stage_that_lacks_weights_is_computed_again_if_another_starts_from_it(
+    archive: Path, tmp_path: Path
+) -> None:
+    study = study_in(tmp_path / "runs")
+    restore_archive(archive, study.plan, study.store)
+    finished = study.store.finished()
+    assert forget_partial(study.plan, study.store, finished) == 0
+    kinds = {key: one.kind for key, one in finished.items()}
+    run = study.plan.finetune_runs[0]
+    study.store.forget(finished.pop(run.key))
+    assert forget_partial(study.plan, study.store, finished) == 2
+    lost = {kinds[key]: key for key in kinds.keys() - finished.keys() - {run.key}}
+    assert lost["pretrain"] == study.plan.stages[run.key].parents["pretrain"]
+    assert lost.keys() == {"pretrain", "tokenize"}
+    assert study.store.finished() == finished
+
+
+def test_an_archive_of_an_earlier_declaration_is_refused(archive: Path, tmp_path: Path) -> None:
+    pretrain = {**EXPERIMENT["pretrain"], "tokenizer": {"vocab_size": 400}}
+    study = study_in(tmp_path / "runs", pretrain=pretrain)
+    with (
+        pytest.raises(ValueError, match="as it is planned now, but has none: the experiment, its"),
+        archived_store(archive, study.plan),
+    ):
+        pass
+
+
+def changed(archive: Path, out: Path, change: Callable[[list[tuple[str, bytes]]], None]) -> Path:
+    """A copy of an archive whose members were changed."""
+    with tarfile.open(archive) as tar:
+        members = [(one.name, tar.extractfile(one).read()) for one in tar]  # type: ignore[union-attr]
+    change(members)
+    with tarfile.open(out, "w:xz") as tar:
+        for name, content in members:
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+    return out
+
+
+def of_manifest(**values: Any) -> Callable[[list[tuple[str, bytes]]], None]:
+    def change(members: list[tuple[str, bytes]]) -> None:
+        members[0] = (MANIFEST, json.dumps({**json.loads(members[0][1]), **values}).encode())
+
+    return change
+
+
+def added(name: str) -> Callable[[list[tuple[str, bytes]]], None]:
+    return lambda members: members.append((name.format(members[1][0].split("/")[0]), b"x"))
+
+
+WRONG = [
+    (lambda members: members.pop(), "files of stage [0-9a-f]+ are missing or changed"),
+    (lambda members: members.pop(0), "its first file is not archive.json"),
+    (lambda members: members.clear(), "its first file is not archive.json"),
+    (added("{}/model/new.json"), "files of stage [0-9a-f]+ are missing or changed"),
+    (added("{}/../../escaped"), "'[0-9a-f]+/../../escaped' is no file of a stage"),
+    (added("/tmp/escaped"), "'/tmp/escaped' is no file of a stage"),
+    (added("{}/a\\..\\escaped"), "is no file of a stage"),
+    (added("unknown/file"), "'unknown/file' is no file of a stage"),
+    (added("{}"), "is no file of a stage"),
+    (of_manifest(format=2), "it has format 2, and this version of the harness reads format 1"),
+    (of_manifest(stages=[{"key": "../up"}]), "archive.json: stages.0.kind: Field required"),
+    (of_manifest(more=1), "archive.json: more: Extra inputs are not permitted"),
+    (lambda members: members.insert(0, (MANIFEST, b"{")), "archive.json is not JSON"),
+    (of_manifest(experiment="another"), "must have the stages of kept, but has those of another"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), WRONG)
+def test_wrong_content_is_refused_in_one_line(
+    change: Callable[[list[tuple[str, bytes]]], None], message: str, archive: Path, tmp_path: Path
+) -> None:
+    path = changed(archive, tmp_path / "wrong.tar.xz", change)
+    with pytest.raises(ValueError, match=message) as error, opened(path, "kept"):
+        pass
+    assert str(path) in str(error.value) and "\n" not in str(error.value)
+    assert not list(tmp_path.rglob("escaped"))
+
+
+def test_keys_that_are_paths_and_links_are_refused(archive: Path, tmp_path: Path) -> None:
+    def rename(members: list[tuple[str, bytes]]) -> None:
+        content = json.loads(members[0][1])
+        content["stages"][0]["key"] = "../up"
+        members[0] = (MANIFEST, json.dumps(content).encode())
+
+    path = changed(archive, tmp_path / "key.tar.xz", rename)
+    with pytest.raises(ValueError, match=r"'../up' is no key of a stage"), opened(path, "kept"):
+        pass
+    with tarfile.open(archive) as tar:
+        first = tar.next()
+        assert first
+        manifest = tar.extractfile(first).read()  # type: ignore[union-attr]
+    key = json.loads(manifest)["stages"][0]["key"]
+    with tarfile.open(tmp_path / "link.tar.xz", "w:xz") as tar:
+        tar.addfile(first, io.BytesIO(manifest))
+        link = tarfile.TarInfo(f"{key}/link")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        tar.addfile(link)
+    with (
+        pytest.raises(ValueError, match="/link' is no file of a stage"),
+        opened(tmp_path / "link.tar.xz", "kept"),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("place", [0, 10, 0.3, 0.6, 0.9, -1, -30])
+def test_every_flipped_bit_and_cut_end_is_found(
+    place: float, archive: Path, tmp_path: Path
+) -> None:
+    content = bytearray(archive.read_bytes())
+    at = int(place * len(content)) if 0 < place < 1 else int(place)
+    content[at] ^= 4
+    flipped, cut = tmp_path / "flipped.tar.xz", tmp_path / "cut.tar.xz"
+    flipped.write_bytes(content)
+    cut.write_bytes(archive.read_bytes()[: at or None][: len(content) - 1])
+    for path in (flipped, cut):
+        with (
+            pytest.raises(ValueError, match="must be an intact archive, but: "),
+            opened(path, "kept"),
+        ):
+            pass
+
+
+def test_content_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read_archive, "MAX_BYTES", 2**21)
+    path = tmp_path / "zeros.tar.xz"
+    path.write_bytes(lzma.compress(bytes(2**23)))
+    with pytest.raises(ValueError, match="has more than 2,097,152 bytes"), opened(path, "kept"):
+        pass
+
+
+def test_the_commands(filled: Study, archive: Path, tmp_path: Path) -> None:
+    file, out = tmp_path / "kept.yaml", tmp_path / "stages.tar.xz"
+    file.write_text(yaml.safe_dump(EXPERIMENT))
+
+    def call(*arguments: str) -> tuple[int, str]:
+        result = CliRunner().invoke(app, [str(one) for one in arguments])
+        return result.exit_code, result.output
+
+    store = ("--store", str(tmp_path / "runs"))
+    code, output = call("archive", str(file), str(out), *store)
+    assert code == 2 and "kept was never run in the store" in output and not out.exists()
+    code, output = call("archive", str(file), str(out), "--store", str(filled.folder))
+    total = len(filled.plan.stages)
+    assert code == 0 and f"stages.tar.xz: {total} of {total} stages, " in output
+    assert out.read_bytes() == archive.read_bytes()
+    code, output = call("restore", str(file), str(out), *store)
+    assert code == 0 and f"{total} stages restored" in output
+    assert f"kept: {total} of {total} stages are done" in output
+    assert f"{total} of {total} stages done" in call("status", str(file), *store)[1]
+    assert call("verify", *store)[0] == 0
+    assert call("report", str(file), "--archive", str(file), *store) == (
+        2,
+        f"{file} must be an intact archive, but: Input format not supported by decoder\n",
+    )
+    code, output = call("restore", str(file), str(tmp_path / "absent"), *store)
+    assert (code, output) == (2, f"there is no file {tmp_path / 'absent'}\n")
+    shutil.rmtree(tmp_path / "runs")
+    assert call("report", str(file), "--archive", str(out), *store)[0] == 0
+    assert (tmp_path / "runs/reports/kept/index.html").is_file()
+
+
+def test_committed_reports_are_made_again(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """With a page only where there is one; what cannot be made is said."""
+    script = runpy.run_path(str(ROOT / "docs/make_reports.py"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [])
+    (tmp_path / "experiments").mkdir()
+    (tmp_path / "experiments/kept.yaml").write_text(yaml.safe_dump(EXPERIMENT))
+    folder = tmp_path / "reports/kept"
+    folder.mkdir(parents=True)
+    shutil.copy(archive, folder / "stages.tar.xz")
+    assert script["make"](Path("kept"))
+    assert (folder / "README.md").is_file() and not (folder / "index.html").exists()
+    assert list(script["studies"]()) == [Path("kept")]
+    (folder / "index.html").write_text("earlier")
+    assert script["make"](Path("kept"))
+    assert (folder / "index.html").read_text() != "earlier"
+    assert "report experiments/kept.yaml --archive" in (folder / "README.md").read_text()
+    (folder / "stages.tar.xz").write_bytes(b"no archive")
+    assert not script["make"](Path("kept"))
+    assert "must be an intact archive" in capsys.readouterr().err
