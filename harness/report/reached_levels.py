@@ -123,7 +123,9 @@ def curves_of(results: Results, score: str) -> Curves:
     found: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
     ordered = points.sort_values([*SEED, "tokens"])
     for (arm, _), run in ordered.groupby(SEED):
-        complete = len(run) == most[arm] and np.isfinite(run[["tokens", "score"]]).all(axis=None)
+        complete = len(run) == most[str(arm)] and np.isfinite(run[["tokens", "score"]]).all(
+            axis=None
+        )
         curve = (run["tokens"].to_numpy(), run["score"].to_numpy())
         found.setdefault(str(arm), []).append(curve if complete else (np.zeros(0), np.zeros(0)))
     return {arm: own for arm, own in found.items() if most[arm] > 1 and all(len(t) for t, _ in own)}
