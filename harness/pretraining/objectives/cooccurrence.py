@@ -35,25 +35,31 @@ def cooccurrences(stream: "TokenStream", special: np.ndarray, window: int) -> "c
     from scipy.sparse import csr_array
 
     shape = (len(special), len(special))
+    documents = stream.sentences[stream.documents]
     before = csr_array(shape, dtype=np.float64)
     for distance in range(1, window + 1):
         pairs = csr_array(shape, dtype=np.int64)
         for first in range(0, stream.num_tokens, TOKENS_AT_ONCE):
-            pairs += _pairs(stream, special, distance, first)
+            text = stream.tokens[first : first + TOKENS_AT_ONCE + distance].astype(np.int64)
+            places = np.arange(first, first + len(text))
+            document = np.searchsorted(documents, places, side="right")
+            pairs += _pairs(text, document, special, distance)
         before += pairs / distance
     counts = csr_array(before + before.T)
     counts.sort_indices()
     return counts
 
 
-def _pairs(stream: "TokenStream", special: np.ndarray, distance: int, first: int) -> "csr_array":
-    """[V, V] numbers of pairs (token, one at a distance after it) of the tokens from `first`."""
+def _pairs(
+    text: np.ndarray, document: np.ndarray, special: np.ndarray, distance: int
+) -> "csr_array":
+    """[V, V] numbers of pairs of a token and the one at a distance after it, in one document.
+
+    Args:
+        text, document: [num_tokens] tokens and the numbers of their documents.
+    """
     from scipy.sparse import csr_array
 
-    text = stream.tokens[first : first + TOKENS_AT_ONCE + distance].astype(np.int64)
-    document = np.searchsorted(
-        stream.sentences[stream.documents], np.arange(first, first + len(text)), side="right"
-    )
     word, context = text[:-distance], text[distance:]
     counted = (document[:-distance] == document[distance:]) & ~special[word] & ~special[context]
     word, context = word[counted], context[counted]
