@@ -191,7 +191,7 @@ def test_nouns_of_a_kind_are_nearest(microworld: Path, tmp_path: Path) -> None:
     nearest = (found @ found.T).fill_diagonal_(-1).argmax(1).tolist()
     kinds = list(nouns.values())
     same = [kinds[other] == kind for kind, other in zip(kinds, nearest, strict=True)]
-    assert len(same) > 60 and np.mean(same) > 0.5
+    assert len(same) >= 50 and np.mean(same) > 0.5
 
 
 def test_a_run_is_deterministic(text: Path, tmp_path: Path) -> None:
