@@ -15,8 +15,10 @@ from harness.pretraining.recipes.small_sizes import BYTES_PER_TOKEN
 
 
 def passes(plan: Plan, arm: Arm) -> float | None:
-    """How often one pretraining seed of an arm reads its corpus; null if it is not known, or
-    nothing is trained."""
+    """How often one pretraining seed of an arm reads its corpus; null if it is not known, nothing
+    is trained, or the budget is of counts of co-occurrence."""
+    if arm.pretrain.objectives[-1].output.kind == "cooccurrence":
+        return None
     cost, size = plan.costs.get(arm.name), num_tokens(plan, arm)
     tokens = cost.tokens if cost else None
     return tokens / size if tokens and size else None

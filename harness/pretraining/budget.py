@@ -14,7 +14,8 @@ class Budget(ConfigModel):
     """The end of a pretraining run, in one of four units."""
 
     tokens: Count | None = Field(default=None, ge=0)
-    """Tokens read, padding not counted. 0 trains nothing: the from-scratch control."""
+    """Tokens read, padding not counted; of the output `cooccurrence`, counts of pairs of tokens. 0
+    trains nothing: the from-scratch control."""
     steps: Count | None = Field(default=None, ge=0)
     """Updates of the weights."""
     flops: float | None = Field(default=None, ge=0)

@@ -14,10 +14,14 @@ from harness.models import FAMILIES, MODELS, SIZES, Size
 from harness.pretraining.learners.factory import make_learner
 from harness.pretraining.learners.learner import decoder_start
 from harness.pretraining.module import MODULES, PretrainingModule
+from harness.pretraining.objectives.cooccurrence import Cells
+from harness.pretraining.objectives.layout import Rows
 from harness.pretraining.objectives.loader import Step, to_step
 from harness.pretraining.objectives.negatives import NegativeSampling
+from harness.pretraining.objectives.objective import Objective
+from harness.pretraining.objectives.outputs import Cooccurrence
 from harness.pretraining.objectives.sample_rows import padded_rows
-from harness.pretraining.objectives.targets import assemble
+from harness.pretraining.objectives.targets import Batch, assemble
 from harness.pretraining.objectives.transforms import apply_transform
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.recipes.pretrain import Pretrain
@@ -51,11 +55,22 @@ def check_module(spec: Pretrain) -> None:
         return
     start = decoder_start(module.learner.backbone, vocabulary)
     for index, objective in enumerate(spec.objectives):
-        result = apply_transform(objective.transform, rows, rng, vocabulary)
-        labels = None if objective.sentence_pair == "none" else np.zeros(len(rows.tokens), int)
-        batch = assemble(rows, result, objective, labels, vocabulary, start)
-        batch |= NegativeSampling(rows.tokens.ravel(), vocabulary).sample(batch, objective, rng)
+        batch = _batch(rows, objective, rng, vocabulary, start)
         _check_loss(str(spec.module), module, to_step(batch, ROWS * LENGTH, index))
+
+
+def _batch(
+    rows: Rows, objective: Objective, rng: np.random.Generator, vocabulary: Vocabulary, start: int
+) -> Batch:
+    """The batch of an objective from rows [B, T]; of counts, one for each token with itself."""
+    if isinstance(objective.output, Cooccurrence):
+        tokens, all_of_them = rows.tokens.ravel(), np.arange(rows.tokens.size)
+        cells = Cells(tokens, tokens, np.ones(len(tokens)))
+        return cells.batch(all_of_them.reshape(rows.tokens.shape))
+    result = apply_transform(objective.transform, rows, rng, vocabulary)
+    labels = None if objective.sentence_pair == "none" else np.zeros(len(rows.tokens), int)
+    batch = assemble(rows, result, objective, labels, vocabulary, start)
+    return batch | NegativeSampling(rows.tokens.ravel(), vocabulary).sample(batch, objective, rng)
 
 
 def _is_uneven(spec: Pretrain) -> bool:

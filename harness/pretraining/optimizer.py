@@ -21,6 +21,8 @@ class Optimizer(ConfigModel):
     """Of sgd and muon; null: 0 and 0.95."""
     eps: float = Field(default=1e-6, gt=0)
     """Of all but adafactor and sgd."""
+    initial_accumulator: float | None = Field(default=None, ge=0)
+    """Of adagrad: the sum of squared gradients that it starts from; null: 1/400, ELMo's."""
     weight_decay: float = Field(default=0.01, ge=0)
     """Times the learning rate. Not applied to biases and LayerNorm."""
     max_grad_norm: float = Field(default=1.0, ge=0)

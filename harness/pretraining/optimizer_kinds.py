@@ -107,7 +107,9 @@ def adagrad(groups: Groups, settings: Optimizer) -> "torch.optim.Optimizer":
     """Adagrad (Duchi et al. 2011)."""
     from torch.optim import Adagrad
 
-    return Adagrad(groups, initial_accumulator_value=ADAGRAD_SUM, eps=settings.eps)
+    given = settings.initial_accumulator
+    start = ADAGRAD_SUM if given is None else given
+    return Adagrad(groups, initial_accumulator_value=start, eps=settings.eps)
 
 
 OPTIMIZERS: dict[str, Callable[[Groups, Optimizer], "torch.optim.Optimizer"]] = {

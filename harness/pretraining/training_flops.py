@@ -14,6 +14,7 @@ from harness.pretraining.generator import generator_architecture, generator_size
 from harness.pretraining.objectives.objective import Distillation, Objective
 from harness.pretraining.objectives.outputs import (
     Contrast,
+    Cooccurrence,
     CorrectedToken,
     ReplacedToken,
     SampledToken,
@@ -53,6 +54,8 @@ def objective_flops(objective: Objective, run: PretrainSettings, lengths: Length
 def _alternatives(objective: Objective, run: PretrainSettings) -> int:
     """Output vectors that each prediction is compared with."""
     output = objective.output
+    if isinstance(output, Cooccurrence):
+        return 1
     return 1 + output.negatives if isinstance(output, SampledToken) else run.tokenizer.vocab_size
 
 

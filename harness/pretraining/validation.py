@@ -13,6 +13,7 @@ from harness.pretraining.learners.learner import decoder_start
 from harness.pretraining.logged_metrics import values
 from harness.pretraining.module import PretrainingModule
 from harness.pretraining.objectives import held_out
+from harness.pretraining.objectives.held_out import has_held_out_loss
 from harness.pretraining.objectives.loader import TensorBatch, to_tensors
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.recipes.pretrain import Pretrain
@@ -25,7 +26,9 @@ def validate(
     vocabulary: Vocabulary,
     with_pairs: bool = True,
 ) -> None:
-    """Computes the held-out metrics of a module on the token stream in `stream`."""
+    """Computes the held-out metrics of a module on the token stream in `stream`, if it has any."""
+    if not has_held_out_loss(module.spec.objectives[-1]):
+        return
     start = decoder_start(module.learner.backbone, vocabulary)
     loaders = validation_loaders(module.spec, stream, vocabulary, start, with_pairs)
     trainer.validate(module, loaders, verbose=False)

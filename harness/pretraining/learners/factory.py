@@ -19,7 +19,7 @@ from harness.pretraining.learners.distillation import Distilled
 from harness.pretraining.learners.learner import Learner
 from harness.pretraining.learners.permutation import Permutation
 from harness.pretraining.learners.replaced_token import make_replaced_token
-from harness.pretraining.learners.static_vectors import CBOW, SampledTokens
+from harness.pretraining.learners.static_vectors import CBOW, GloVe, SampledTokens
 from harness.pretraining.learners.student_initialization import init_from_teacher
 from harness.pretraining.learners.token_prediction import Baseline, BiLM, TokenPrediction
 from harness.pretraining.objectives.vocabulary import Vocabulary
@@ -90,6 +90,7 @@ LEARNERS: dict[str, Callable[[Run], Learner]] = {
     "permutation": lambda run: Permutation(_network(run)),
     "cbow": lambda run: CBOW(_network(run)),
     "sampled_token": lambda run: SampledTokens(_network(run)),
+    "cooccurrence": lambda run: GloVe(_network(run), run.spec.objectives[-1].output),
     "baseline": lambda run: Baseline(_network(run)),
 }
 
@@ -102,7 +103,8 @@ def learner_name(spec: Pretrain) -> str:
         return "baseline"
     if objective.distillation:
         return "distillation"
-    if objective.output.kind in ("replaced_token", "corrected_token", "sampled_token"):
+    own = ("replaced_token", "corrected_token", "sampled_token", "cooccurrence")
+    if objective.output.kind in own:
         return objective.output.kind
     return special.get(objective.representation, "token_prediction")
 

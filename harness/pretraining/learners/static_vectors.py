@@ -1,17 +1,22 @@
-"""word2vec: CBOW (Mikolov et al. 2013a) and negative sampling (Mikolov et al. 2013b).
+"""word2vec: CBOW (Mikolov et al. 2013a) and negative sampling (Mikolov et al. 2013b); GloVe
+(Pennington et al. 2014).
 
 Shapes: B sequences, T tokens, H hidden size, V vocabulary, M predictions, k negative samples.
 """
 
+from copy import deepcopy
+from pathlib import Path
 from typing import cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional as F
 
 from harness.models.backbone import Backbone
 from harness.models.static_embeddings import StaticVectors
 from harness.pretraining.learners.learner import Learner, Predictions, gather
 from harness.pretraining.objectives.loader import TensorBatch
+from harness.pretraining.objectives.outputs import Cooccurrence
 
 
 class CBOW(Learner):
@@ -56,3 +61,58 @@ class SampledTokens(Learner):
         if self.backbone.representation == "cbow":
             return network.context(batch["input_ids"], batch.get("attention_mask"))
         return network.embeddings(batch["input_ids"])
+
+
+class GloVe(Learner):
+    """Fits the logarithm of counts of co-occurrence (Pennington et al. 2014, equation 8).
+
+    With the vectors w of words and w~ of contexts, their biases b and b~, and a count X_ij, the
+    loss is
+
+        f(X_ij) (w_i w~_j + b_i + b~_j - log X_ij)^2
+
+    It is no cross-entropy, so that there are no metrics. Saved are the sums w + w~ (section 4.2).
+    """
+
+    def __init__(self, backbone: Backbone, output: Cooccurrence) -> None:
+        super().__init__(backbone)
+        self.output = output
+        self.word_biases, self.context_biases = (
+            nn.Parameter(torch.zeros(self._network.config.vocab_size)) for _ in range(2)
+        )
+
+    @property
+    def _network(self) -> StaticVectors:
+        return cast(StaticVectors, self.backbone.network)
+
+    def predictions(self, batch: TensorBatch, component: int = 0) -> Predictions:
+        """None: a count is no alternative of several."""
+        return {}
+
+    def losses_of(self, predictions: Predictions, batch: TensorBatch) -> dict[str, Tensor]:
+        """The squared errors of a batch, weighted and summed, a scalar []."""
+        errors = self.log_counts(batch) - batch["counts"].log()
+        return {"cooccurrence": (self.importance(batch["counts"]) * errors**2).sum()}
+
+    def log_counts(self, batch: TensorBatch) -> Tensor:
+        """[M] logarithms of the counts of a batch, as estimated."""
+        words, contexts = batch["input_ids"].flatten()[batch["positions"]], batch["targets"]
+        products = self._network.scores(self._network.embeddings(words), contexts[:, None])
+        biases = (
+            F.embedding(tokens, bias[:, None])
+            for tokens, bias in ((words, self.word_biases), (contexts, self.context_biases))
+        )
+        return sum(biases, products)[:, 0]
+
+    def importance(self, counts: Tensor) -> Tensor:
+        """[M] weights f of counts [M]: (x / x_max)^alpha below x_max, else 1 (equation 9)."""
+        return (counts / self.output.x_max).clamp(max=1) ** self.output.alpha
+
+    @torch.no_grad()
+    def save(self, folder: Path) -> None:
+        """Saves the network with the sum of both vectors of each token in place of the first; the
+        biases are not kept."""
+        summed = deepcopy(self.backbone)
+        network = cast(StaticVectors, summed.network)
+        network.embeddings.weight += network.output.weight
+        summed.save(folder)

@@ -75,6 +75,9 @@ OBJECTIVES: dict[str, Objective | Mixture] = {
     "skipgram": Objective(  # Mikolov et al. 2013b, section 2.2
         transform=order.ContextWindow(), representation="skipgram", output=outputs.SampledToken()
     ),
+    "glove": Objective(  # Pennington et al. 2014, section 3
+        transform=order.Identity(), representation="skipgram", output=outputs.Cooccurrence()
+    ),
     "plm": Objective(  # Yang et al. 2019, section 2.2
         transform=order.PermutationOrder(), representation="permuted", output=outputs.NextToken()
     ),

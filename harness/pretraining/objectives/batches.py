@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -12,10 +12,12 @@ import numpy as np
 from harness.data.corpora.packing import PAIR_FORMATS, Packing, Sequences, concatenated, pack
 from harness.data.corpora.shards import shards
 from harness.pretraining.budget import Phase
+from harness.pretraining.objectives.cooccurrence import Cells, CellSampler
 from harness.pretraining.objectives.crops import crops
 from harness.pretraining.objectives.layout import Layout, Rows
 from harness.pretraining.objectives.negatives import NegativeSampling
 from harness.pretraining.objectives.objective import AnyObjective, Objective, parts_of
+from harness.pretraining.objectives.outputs import Cooccurrence
 from harness.pretraining.objectives.targets import Batch, assemble
 from harness.pretraining.objectives.transforms import apply_transform
 from harness.pretraining.objectives.transforms.transform import TransformResult, stack
@@ -48,7 +50,7 @@ class MadeBatch:
     """A batch, and what it was made from."""
 
     rows: Rows
-    """The text [B, T]."""
+    """The text [B, T]; of counts of co-occurrence, their words."""
     transformed: TransformResult
     objective: Objective
     batch: Batch
@@ -61,6 +63,8 @@ class BatchMaker:
     as many sequences as needed. Each epoch reads the shards of the stream in random order, shuffles
     the sequences of each, and drops its last incomplete batch. Where the data itself is random
     (static masks, pairs), epoch e uses drawing e modulo `objective.dupe_factor`.
+
+    A batch of counts of co-occurrence has as many of them in place of tokens.
     """
 
     def __init__(
@@ -102,6 +106,8 @@ class BatchMaker:
     def made(self, step: int) -> "MadeBatch":
         """The batch of an update, and what it was made from; see `batch`."""
         phase, step_of_phase = self._phase(step)
+        if self._window is not None:
+            return self._of_cells(phase, step_of_phase)
         epoch, shard, index = self._place(phase, step_of_phase)
         order, starts = self.order(phase, epoch, shard)
         tokens = self._tokens_per_batch(phase)
@@ -121,6 +127,28 @@ class BatchMaker:
         batch |= crops(source, component.objective, self._rng(CROP, step), self.vocabulary)
         batch |= self.sampling.sample(batch, component.objective, self._rng(NEGATIVES, step))
         return MadeBatch(source, noise, component.objective, batch)
+
+    @property
+    def _window(self) -> int | None:
+        """Of the counts of co-occurrence, if batches are of these."""
+        output = self.components[-1].objective.output
+        return output.window if isinstance(output, Cooccurrence) else None
+
+    @cached_property
+    def _cells(self) -> tuple[Cells, CellSampler]:
+        """The counts of the whole text. They are a function of it, so that a resumed run counts
+        again."""
+        assert self._window is not None
+        cells = Cells.of(self.stream, self.vocabulary, self._window)
+        return cells, CellSampler(len(cells), (self.seed, ORDER))
+
+    def _of_cells(self, phase: int, step: int) -> "MadeBatch":
+        """The batch of counts of a step of a phase."""
+        cells, sampler = self._cells
+        chosen = sampler.sample(phase, step, self.batch_size, self.lengths[phase])
+        rows, objective = cells.rows(chosen), self.components[-1].objective
+        read = apply_transform(objective.transform, rows, self._rng(ORDER), self.vocabulary)
+        return MadeBatch(rows, read, objective, cells.batch(chosen))
 
     def component(self, step: int) -> int:
         """Index of the mixture component of update `step`."""

@@ -58,6 +58,8 @@ def expected_lengths(objective: Objective, num_tokens: int, *, mode_token: bool 
         return Lengths(source, target + 1, target + 1)  # with the end token
     if isinstance(objective.transform, ContextWindow):
         return Lengths(source, predicted=context_pairs(objective.transform.size, text))
+    if objective.output.kind == "cooccurrence":  # a row of counts in place of text
+        return Lengths(num_tokens, predicted=num_tokens)
     if objective.representation == "cbow":
         return Lengths(source, predicted=text)
     if objective.output.kind == "next_token" and objective.representation != "permuted":

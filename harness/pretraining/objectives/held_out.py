@@ -37,6 +37,12 @@ MASKING = TokenMasking()
 """15 %, 80/10/10 for all masked LMs, so that their losses are comparable."""
 
 
+def has_held_out_loss(objective: Objective) -> bool:
+    """Whether held-out text has a loss. Counts of co-occurrence have none: they grow with the text,
+    so that those of a short one are not what a model of a long one estimates."""
+    return objective.output.kind != "cooccurrence"
+
+
 def evaluation_objective(objective: Objective) -> Objective:
     """The objective of evaluation: equal for all objectives with the same representation, output
     and kind of transform, without losses that only training needs."""

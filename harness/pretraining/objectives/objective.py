@@ -26,6 +26,7 @@ COMBINATIONS: list[tuple[OutputKind, tuple[Representation, ...], tuple[str, ...]
     ("masked_token", ("cbow",), ("none",)),
     ("sampled_token", ("cbow",), ("none",)),
     ("sampled_token", ("skipgram",), ("context_window",)),
+    ("cooccurrence", ("skipgram",), ("none",)),
     ("replaced_token", ("bidirectional",), MASKING),
     ("corrected_token", ("bidirectional",), MASKING),
     ("next_token", ("causal",), ("none", *MASKING)),
@@ -105,7 +106,7 @@ class Objective(ConfigModel):
     representation: Representation = "bidirectional"
     """Which positions see which. `prefix`: bidirectional source, causal target; `bilm`: one LM per
     direction (ELMo); `permuted`: a random order (XLNet); `cbow`: the mean of the context (CBOW);
-    `skipgram`: each token alone, which predicts its context."""
+    `skipgram`: each token alone, which predicts its context (skip-gram, GloVe)."""
     output: Output = MaskedToken()
     masking: Literal["static", "dynamic"] = "dynamic"
     """`static`: noise is drawn once per duplicate of the data (BERT); `dynamic`: at each step."""

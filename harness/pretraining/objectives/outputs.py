@@ -26,6 +26,21 @@ class SampledToken(ConfigModel):
     section 2.2: 3/4); 0 samples uniformly."""
 
 
+class Cooccurrence(ConfigModel):
+    """The logarithm of how often two tokens co-occur in the whole text: GloVe (Pennington et al.
+    2014, EMNLP, equation 8). Updates read counts, not text."""
+
+    kind: Literal["cooccurrence"] = "cooccurrence"
+    window: int = Field(default=10, ge=1, le=1000)
+    """Most tokens between which two of a document co-occur, on each side; d tokens apart, they
+    count 1/d (Pennington et al. 2014, section 4.2: 10)."""
+    x_max: float = Field(default=100.0, gt=0)
+    """Count from which all weigh the same (Pennington et al. 2014, section 3: 100)."""
+    alpha: float = Field(default=0.75, ge=0)
+    """Power of the share of `x_max` that smaller counts weigh (Pennington et al. 2014, section 3:
+    3/4)."""
+
+
 class NextToken(ConfigModel):
     """Every token from those before it (in text order, both orders, or a random one)."""
 
@@ -96,6 +111,7 @@ class CorrectedToken(WithGenerator):
 OutputKind = Literal[
     "masked_token",
     "sampled_token",
+    "cooccurrence",
     "next_token",
     "dropped_spans",
     "whole_text",
@@ -106,6 +122,7 @@ Output = Annotated[
     Annotated[
         MaskedToken
         | SampledToken
+        | Cooccurrence
         | NextToken
         | DroppedSpans
         | WholeText

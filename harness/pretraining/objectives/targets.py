@@ -20,6 +20,7 @@ and, depending on the objective,
     span_left, span_right, span_offset    [M]   the tokens around the span of each prediction, in
                               the flattened [B * T], and its index in the span
     negatives         [M, k]  sampled tokens beside each target
+    counts            [M]     how often the token at a position and its target co-occur
     pair_label        [B]
     crop_input_ids    [B, S]  a crop of the original text, with crop_token_type_ids, and
                               crop_attention_mask if there is padding
@@ -220,7 +221,8 @@ def _concatenated(
 def count_targets(batch: Batch) -> dict[str, int]:
     """Loss name to the number of predictions, such as the M of `targets` [M], to average over."""
     real = count_real(batch)
-    counts = dict.fromkeys(("token", "soft_target", "corrected"), len(batch["targets"]))
+    predicted = ("token", "soft_target", "corrected", "cooccurrence")
+    counts = dict.fromkeys(predicted, len(batch["targets"]))
     counts |= dict.fromkeys(("replaced", "cosine", "hidden", "attention", "relation"), real)
     if "negatives" in batch:
         counts["sampled"] = len(batch["targets"]) + batch["negatives"].size
@@ -258,7 +260,7 @@ def split(batch: Batch, max_tokens: int) -> list[Batch]:
 
 
 FLAT = {
-    "positions": ("targets", "negatives", "span_left", "span_right", "span_offset"),
+    "positions": ("targets", "negatives", "counts", "span_left", "span_right", "span_offset"),
     "backward_positions": ("backward_targets",),
 }
 """Arrays of ascending positions, and the arrays aligned with each."""

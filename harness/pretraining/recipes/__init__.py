@@ -18,6 +18,7 @@ from harness.pretraining.recipes.distilbert import distilbert
 from harness.pretraining.recipes.electra import electra, electra_mlm
 from harness.pretraining.recipes.elmo import elmo
 from harness.pretraining.recipes.gemma import gemma
+from harness.pretraining.recipes.glove import glove
 from harness.pretraining.recipes.gpt import gpt
 from harness.pretraining.recipes.gpt2 import gpt2
 from harness.pretraining.recipes.gpt3 import gpt3
@@ -82,6 +83,7 @@ RECIPES: dict[str, Pretrain] = {
     "elmo": elmo,
     "cbow": cbow,
     "skipgram": skipgram,
+    "glove": glove,
     "bag_of_words": bag_of_words,
     "majority": majority,
     "lead": lead,

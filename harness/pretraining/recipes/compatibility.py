@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 
 from harness.data.corpora.packing import PAIR_FORMATS
-from harness.models import Architecture, Size
+from harness.models import Size
 from harness.pretraining.objectives.objective import Objective, Relations, parts_of
-from harness.pretraining.objectives.outputs import WithGenerator
+from harness.pretraining.objectives.outputs import Cooccurrence, WithGenerator
 from harness.pretraining.objectives.transforms.spans import SpanCorruption, spans_needed
+from harness.pretraining.recipes.static_compatibility import static_problems
 from harness.pretraining.settings import PretrainSettings
 from harness.pretraining.steps import planned_steps
 
@@ -43,7 +44,7 @@ def incompatibilities(run: PretrainSettings) -> Iterator[str]:
             f"segment_pair or sentence_pair, but it is {run.packing.format}"
         )
     yield from _network(run)
-    yield from _context(run)
+    yield from static_problems(run)
     yield from _vectors(run)
     for objective in run.objectives:
         yield from _representation(run, objective)
@@ -117,21 +118,14 @@ def _vectors(run: PretrainSettings) -> Iterator[str]:
     `init_from` has the same model, and so the same file."""
     last = run.objectives[-1]
     distillation = last.distillation
+    counts = isinstance(last.output, Cooccurrence)
     others = {
         "distillation.init_from_teacher replaces": distillation and distillation.init_from_teacher,
         f"the output {last.output.kind} ignores": isinstance(last.output, WithGenerator),
+        f"the output {last.output.kind} adds vectors of contexts to": counts,
     }
     for other in (name for name, is_there in others.items() if run.model.vectors and is_there):
         yield f"{other} the word vectors of model.vectors: leave one out"
-
-
-def _context(run: PretrainSettings) -> Iterator[str]:
-    default = Architecture.model_fields["context_size"].default
-    if run.representation == "skipgram" and run.model.context_size != default:
-        yield (
-            f"model.context_size is that of CBOW, but objective.representation is skipgram: leave "
-            f"it at {default}, and set objective.transform.size"
-        )
 
 
 def _beside_masked_tokens(objective: Objective) -> list[str]:

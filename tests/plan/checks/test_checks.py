@@ -189,6 +189,8 @@ def test_the_micro_world_is_read_again_when_its_words_are_used_up() -> None:
     assert found("repeated_text", planned({"budget": {"tokens": 3_900_000}})) == []
     (line,) = found("repeated_text", planned({"budget": {"tokens": 4_100_000}}))
     assert line.endswith("; take more text, or lower pretrain.budget.tokens to 3,900,000")
+    counts = planned({"recipe": "glove", "budget": {"tokens": 40_000_000}})
+    assert found("repeated_text", counts) == [], "a budget of counts is none of text"
 
 
 def test_updates_of_a_budget_in_flops_follow_from_the_declaration() -> None:

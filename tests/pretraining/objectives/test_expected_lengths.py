@@ -8,6 +8,7 @@ import pytest
 
 from harness.models.flops import Lengths
 from harness.pretraining.objectives import OBJECTIVES
+from harness.pretraining.objectives.cooccurrence import Cells
 from harness.pretraining.objectives.expected_lengths import (
     CLOSED_FORMS,
     context_pairs,
@@ -16,6 +17,7 @@ from harness.pretraining.objectives.expected_lengths import (
     measure,
 )
 from harness.pretraining.objectives.objective import Objective
+from harness.pretraining.objectives.outputs import Cooccurrence
 from harness.pretraining.objectives.targets import Batch, assemble, count_real
 from harness.pretraining.objectives.transforms import apply_transform
 from harness.pretraining.objectives.transforms.denoising import Denoising
@@ -29,6 +31,9 @@ ROWS, TOKENS = 1000, 128
 
 def batch_of(objective: Objective, rows: Any) -> Batch:
     rng = np.random.default_rng(0)
+    if isinstance(objective.output, Cooccurrence):
+        cells = Cells(*np.ones((3, rows.tokens.size), np.int64))
+        return cells.batch(np.arange(rows.tokens.size).reshape(rows.tokens.shape))
     return assemble(
         rows, apply_transform(objective.transform, rows, rng, WORDS), objective, None, WORDS, 0
     )
