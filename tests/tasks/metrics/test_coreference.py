@@ -55,8 +55,9 @@ def test_the_mean_of_that_example():
 )
 def test_muc_counts_missing_links(response, recall):
     """Vilain et al. 1995, section 3: of a key with three links."""
-    found = METRICS["muc"].counts([tagged("ABCD")], [tagged(response)], None, TAGS)[0]
-    assert found[0] / found[1] == pytest.approx(recall)
+    gold, found = tagged("ABCD", "ABCD"), tagged(response, "ABCD")
+    counts = METRICS["muc"].counts([gold], [found], None, TAGS)[0]
+    assert counts[0] / counts[1] == pytest.approx(recall)
 
 
 @pytest.mark.parametrize(
