@@ -56,7 +56,8 @@ def rows(folder: Path, split: str) -> list[dict[str, Any]]:
 
 def _parts(file: Path) -> Iterator[tuple[str, int, list[dict[str, Any]]]]:
     """Document, number of the part, and sentences of each part of a file."""
-    name, part, sentences = "", 0, []
+    name, part = "", 0
+    sentences: list[dict[str, Any]] = []
     lines: list[list[str]] = []
     for number, text in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
         if begun := BEGIN.match(text):
