@@ -1,7 +1,8 @@
 """Data sets of the Hugging Face Hub, or of a local mirror with the same layout.
 
 With `HARNESS_DATA=<folder>` in the environment, `organisation/name` is read from
-`<folder>/organisation/name` (a README with configs, and the data files), otherwise from the Hub.
+`<folder>/organisation/name` (a README with configs, and the data files), otherwise from the Hub. A
+mirror may also be a copy of CoNLL-2012 in its own format (`conll2012.py`).
 """
 
 import functools
@@ -17,6 +18,7 @@ from warnings import catch_warnings
 import yaml
 
 from harness.core.files import user_path
+from harness.data import conll2012
 from harness.data.digests import digest
 from harness.data.json_lines import check_nesting
 
@@ -62,6 +64,8 @@ def load(path: str, config: str | None, split: str, revision: str | None) -> "Da
     with _clear_errors(path, config, split):
         if folder is None:
             return datasets.load_dataset(path, config, split=split, revision=revision)
+        if conll2012.files_in(folder):
+            return datasets.Dataset.from_list(conll2012.rows(folder, split))
         with _content_cache("mirror", lambda: fingerprint(path, config, revision)) as cache:
             return datasets.load_dataset(str(folder), config, split=split, cache_dir=cache)
 

@@ -35,7 +35,10 @@ METRICS_OF_KIND: dict[Kind, tuple[str, ...]] = {
     "regression": ("pearson", "spearman"),
     "multiple_choice": ("accuracy",),
     "extraction": ("exact_match", "token_f1"),
-    "tagging": ("entity_f1", "entity_f1_strict", "accuracy_tags"),
+    "tagging": (
+        *("entity_f1", "entity_f1_strict", "argument_f1", "accuracy_tags"),
+        *("coref_f1", "muc", "b_cubed", "ceaf_e"),
+    ),
     "similarity": ("pearson", "spearman"),
     "retrieval": (),
     "generation": (

@@ -11,6 +11,10 @@ Columns = Mapping[str, Sequence[Any]]
 """Columns of a data set, of equal length."""
 NOWHERE = -1
 """Start of an answer that does not occur in its passage."""
+OUTSIDE, PREDICATE = "O", "B-V"
+"""Tags of words outside arguments, and of the predicate."""
+MARK = "*"
+"""Before and after a word that an example is about, as in T5's WSC (Raffel et al. 2020)."""
 
 
 def copa(columns: Columns) -> Columns:
@@ -45,6 +49,39 @@ def wsc(columns: Columns) -> Columns:
     """WSC with the pronoun between asterisks in `marked`, as in T5 (Raffel et al. 2020)."""
     rows = zip(columns["text"], columns["span2_index"], columns["span2_text"], strict=True)
     return {**columns, "marked": [_marked(text, int(index), span) for text, index, span in rows]}
+
+
+def marked_predicate(columns: Columns) -> Columns:
+    """`tokens` and `tags` from `words` and `roles`, with the word at index `predicate` between
+    asterisks, which have the tag O: the model is told whose arguments to find, as by the second
+    segment of Shi and Lin (2019, section 3)."""
+    rows = list(zip(columns["words"], columns["roles"], columns["predicate"], strict=True))
+    return {
+        **columns,
+        "tokens": [_between(words, int(place), MARK) for words, _, place in rows],
+        "tags": [_between(roles, int(place), OUTSIDE) for _, roles, place in rows],
+    }
+
+
+def ontonotes_roles(columns: Columns) -> Columns:
+    """CoNLL-2012 with a row for each predicate of each sentence, as `marked_predicate` makes it.
+
+    Frames without a tag B-V, which mark no predicate, are left out.
+    """
+    frames = [
+        (sentence["words"], frame["frames"])
+        for sentences in columns["sentences"]
+        for sentence in sentences
+        for frame in sentence["srl_frames"]
+        if PREDICATE in frame["frames"]
+    ]
+    return marked_predicate(
+        {
+            "words": [words for words, _ in frames],
+            "roles": [roles for _, roles in frames],
+            "predicate": [roles.index(PREDICATE) for _, roles in frames],
+        }
+    )
 
 
 def relevant(columns: Columns) -> Columns:
@@ -161,6 +198,11 @@ def _marked(text: str, first: int, span: str) -> str:
     return " ".join([*words[:first], marked, *words[end:]])
 
 
+def _between(items: Sequence[str], place: int, mark: str) -> list[str]:
+    """`items` with `mark` before and after the one at `place`."""
+    return [*items[:place], mark, items[place], mark, *items[place + 1 :]]
+
+
 def _index(names: Sequence[str], name: str) -> int:
     """Index of `name`, or -1 if it is not in `names`."""
     return list(names).index(name) if name in list(names) else -1
@@ -178,6 +220,8 @@ PREPROCESSORS: dict[str, Callable[[Columns], Columns]] = {
         record,
         rte_and_diagnostics,
         wsc,
+        marked_predicate,
+        ontonotes_roles,
         relevant,
         swag,
         openbookqa,

@@ -176,6 +176,17 @@ HUB: dict[Place, dict[str, Any]] = {
     ("ncbi/ncbi_disease", "ncbi_disease"): _texts(
         "id", tokens=TEXTS, ner_tags=List(_classes("O", "B-Disease", "I-Disease"))
     ),
+    ("ontonotes/conll2012_ontonotesv5", "english_v4"): {
+        "document_id": TEXT,
+        "sentences": List(
+            {
+                "part_id": INT,
+                "words": TEXTS,
+                "srl_frames": List({"verb": TEXT, "frames": TEXTS}),
+                "coref_spans": List(List(INT)),
+            }
+        ),
+    },
     ("deepmind/narrativeqa", None): {
         "document": {"id": TEXT, "kind": TEXT, "summary": WRITTEN, "text": TEXT},
         "question": WRITTEN,
@@ -244,6 +255,24 @@ ROWS: dict[Place, dict[str, list[Any]]] = {
     ("nyu-mll/glue", "mnli"): {
         "premise": _in_turn("A tin cup fell"),
         "hypothesis": _in_turn("a cup fell", "Tin fell.", "The cup fell"),
+    },
+    ("ontonotes/conll2012_ontonotesv5", "english_v4"): {
+        "sentences": _in_turn(
+            [
+                {
+                    "part_id": 0,
+                    "words": "Oda rang Tove .".split(),
+                    "srl_frames": [{"verb": "rang", "frames": ["B-ARG0", "B-V", "B-ARG1", "O"]}],
+                    "coref_spans": [[0, 0, 0], [1, 2, 2]],
+                },
+                {
+                    "part_id": 0,
+                    "words": "She came .".split(),
+                    "srl_frames": [{"verb": "came", "frames": ["B-ARG1", "B-V", "O"]}],
+                    "coref_spans": [[1, 0, 0]],
+                },
+            ]
+        )
     },
     ("sagnikrayc/mctest", "mc500"): {"answer": _in_turn(*"ABCD")},
     ("dataset-org/dream", "plain_text"): {

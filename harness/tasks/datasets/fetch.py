@@ -1,7 +1,7 @@
 """Downloads of data sets, with the checksums of their files."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -11,6 +11,10 @@ from harness.tasks.datasets.catalog import DataSet
 SUMS = "SHA256SUMS.txt"
 """File at the root of the mirrors in the format of `sha256sum`, with the commits in comments."""
 DEFAULT_FOLDER = Path("data")
+OWN_COPY: Mapping[str, str] = {
+    "ontonotes/conll2012_ontonotesv5": "the Linguistic Data Consortium (LDC2013T19)",
+}
+"""Repository of data that each user must obtain to who licenses them."""
 
 
 def fetch(sets: Sequence[DataSet], to: Path) -> Iterator[tuple[str, str]]:
@@ -22,6 +26,13 @@ def fetch(sets: Sequence[DataSet], to: Path) -> Iterator[tuple[str, str]]:
     ordered = sorted(sets, key=lambda one: (one.path, str(one.revision)))
     for (path, revision), group in groupby(ordered, key=lambda one: (one.path, one.revision)):
         configs = [config for one in group for config in one.configs]
+        if owner := OWN_COPY.get(path):
+            yield (
+                path,
+                f"it cannot be fetched, as each user needs the licence of {owner}: put the files "
+                f"of your copy into {to / path} (docs/tasks.md, Data)",
+            )
+            continue
         try:
             _fetch(path, revision, configs, to)
             yield path, ""

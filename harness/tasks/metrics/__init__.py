@@ -8,10 +8,12 @@ text. The correlation with a constant is NaN, which tables show as null; for a r
 """
 
 from harness.tasks.metrics.classification import CLASS_METRICS
+from harness.tasks.metrics.coreference import COREFERENCE_METRICS
 from harness.tasks.metrics.generation import TEXT_METRICS
 from harness.tasks.metrics.metric import Metric
 from harness.tasks.metrics.regression import VALUE_METRICS
 from harness.tasks.metrics.retrieval import RANK_METRICS
+from harness.tasks.metrics.roles import ROLE_METRICS
 from harness.tasks.metrics.spans import SPAN_METRICS
 from harness.tasks.metrics.tagging import TAG_METRICS
 
@@ -22,6 +24,8 @@ METRICS: dict[str, Metric] = {
         *VALUE_METRICS,
         *SPAN_METRICS,
         *TAG_METRICS,
+        *ROLE_METRICS,
+        *COREFERENCE_METRICS,
         *TEXT_METRICS,
         *RANK_METRICS,
     )

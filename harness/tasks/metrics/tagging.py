@@ -43,7 +43,7 @@ def entity_f1(labels: Array, predictions: Array, groups: Groups, names: Names) -
     """
     from seqeval.metrics import f1_score
 
-    return float(f1_score(*_named(labels, predictions, names), zero_division=0))
+    return float(f1_score(*named(labels, predictions, names), zero_division=0))
 
 
 def entity_f1_strict(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
@@ -51,7 +51,7 @@ def entity_f1_strict(labels: Array, predictions: Array, groups: Groups, names: N
     from seqeval.metrics import f1_score
     from seqeval.scheme import IOB2
 
-    sides = _named(labels, predictions, names)
+    sides = named(labels, predictions, names)
     return float(f1_score(*sides, mode="strict", scheme=IOB2, zero_division=0))
 
 
@@ -59,7 +59,7 @@ def entity_f1_counts(labels: Array, predictions: Array, groups: Groups, names: N
     """[num_examples, 2]: correct entities; predicted plus true entities."""
     from seqeval.metrics.sequence_labeling import get_entities
 
-    return _entity_counts(get_entities, *_named(labels, predictions, names))
+    return _entity_counts(get_entities, *named(labels, predictions, names))
 
 
 def entity_f1_strict_counts(
@@ -71,7 +71,7 @@ def entity_f1_strict_counts(
     def entities(tags: list[str]) -> Iterable[Any]:
         return (entity.to_tuple() for entity in Tokens(tags, IOB2).entities)
 
-    return _entity_counts(entities, *_named(labels, predictions, names))
+    return _entity_counts(entities, *named(labels, predictions, names))
 
 
 def _entity_counts(
@@ -105,7 +105,7 @@ def _rows(labels: Array, predictions: Array) -> list[tuple[list[int], list[int]]
     return rows
 
 
-def _named(labels: Array, predictions: Array, names: Names) -> tuple[list[list[str]], ...]:
+def named(labels: Array, predictions: Array, names: Names) -> tuple[list[list[str]], ...]:
     """True and predicted names of the tags of each sentence."""
     if not names:
         raise ValueError("metrics of entities need the names of the tags")

@@ -24,6 +24,7 @@ from harness.models.build import build
 from harness.pretraining.trainer import CALLBACKS
 from harness.tasks import TASKS
 from harness.tasks.load_examples import fingerprint, load_examples
+from harness.tasks.metrics import METRICS
 from harness.tasks.perturbation import Perturbation, perturbed
 from harness.tasks.scores import load_counts, score
 
@@ -182,6 +183,29 @@ def test_a_task_of_every_kind_is_scored(
     main = f"{split}/{task.metrics[0]}"
     # A constant has no correlation, and what is undefined no counts.
     assert (main in load_counts(scoring.out / "counts.npz")) == (metrics[main] is not None)
+
+
+@pytest.mark.parametrize("name", ["micro-srl", "micro-coref"])
+def test_roles_and_entities_are_learnt_as_tags(name: str, tokenizer: Path, tmp_path: Path) -> None:
+    protocol = {"max_train_examples": 400, "max_sequence_length": 128}
+    settings = {"epochs": 2, "batch_size": 16, "learning_rate": 2e-2}
+    scoring = context_of(
+        *(tmp_path, tokenizer, "bert", "finetune", name),
+        seed=0,
+        protocol=protocol,
+        finetune=settings,
+    )
+    metrics = finetune(scoring)
+    assert metrics["steps"] == 50
+    found = metrics[f"validation/{TASKS[name].metrics[0]}"]
+    assert found is not None and found > 0.05  # a constant has 0
+    counts = load_counts(scoring.out / "counts.npz")
+    for metric in TASKS[name].metrics:
+        units = counts[f"validation/{metric}"]
+        assert len(units) == 1_000
+        assert METRICS[metric].from_counts(units.sum(axis=0)) == pytest.approx(
+            metrics[f"validation/{metric}"]
+        )
 
 
 def test_names_of_tasks_are_no_paths(tokenizer: Path, tmp_path: Path) -> None:

@@ -264,6 +264,31 @@ def test_wsc_marks_the_pronoun(text: str, place: int, span: str, marked: str) ->
     assert columns["marked"] == [marked]
 
 
+def test_a_predicate_is_between_asterisks() -> None:
+    columns = prepared(
+        "marked_predicate",
+        words=[["Bo", "ran", "."]],
+        predicate=[1],
+        roles=[["B-A0", "B-V", "O"]],
+    )
+    assert columns["tokens"] == [["Bo", "*", "ran", "*", "."]]
+    assert columns["tags"] == [["B-A0", "O", "B-V", "O", "O"]]
+
+
+def test_every_predicate_of_ontonotes_is_a_row() -> None:
+    frames = [["B-ARG0", "B-V", "O", "O"], ["O"] * 4, ["B-ARG0", "O", "O", "B-V"]]
+    sentence = {
+        "words": ["Bo", "sat", "and", "ate"],
+        "srl_frames": [{"verb": "", "frames": one} for one in frames],
+    }
+    columns = prepared("ontonotes_roles", sentences=[[sentence], [], [sentence]])
+    assert [" ".join(words) for words in columns["tokens"]] == [
+        "Bo * sat * and ate",
+        "Bo sat and * ate *",
+    ] * 2
+    assert columns["tags"][1] == ["B-ARG0", "O", "O", "O", "B-V", "O"]
+
+
 def test_diagnostics_take_the_names_of_rte() -> None:
     columns = prepared("rte_and_diagnostics", sentence1=["a"], sentence2=["b"], label=[1])
     assert (columns["premise"], columns["hypothesis"], columns["label"]) == (["a"], ["b"], [1])

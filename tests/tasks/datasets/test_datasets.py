@@ -135,6 +135,14 @@ def test_large_corpora_are_fetched_on_request_only(mirror: Path) -> None:
     assert "(305.0 GB)" in command("list")
 
 
+def test_licensed_data_are_not_fetched_and_the_others_are(mirror: Path) -> None:
+    output = command("fetch", "cola", "ontonotes_srl", code=2)
+    path = "ontonotes/conll2012_ontonotesv5"
+    assert f"{path}: it cannot be fetched, as each user needs the licence of the Ling" in output
+    assert f"put the files of your copy into {mirror / path}" in output
+    assert not (mirror / path).exists() and (mirror / COLA / "cola").is_dir()
+
+
 def test_list_shows_the_location_of_each_data_set(mirror: Path) -> None:
     lines = {line.split()[0]: line for line in command("list").splitlines()}
     cola = lines["nyu-mll/glue/cola"]

@@ -11,6 +11,8 @@ from harness.tasks.examples import Answers, column
 from harness.tasks.metrics import METRICS
 
 TAGS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
+TAGGED = ("accuracy_tags", "entity_f1", "entity_f1_strict", "argument_f1")
+COREFERENCE = ("coref_f1", "muc", "b_cubed", "ceaf_e")
 CLASSES = ("no", "yes", "other")
 WORDS = ("the", "a", "Cat", "dog", "dog.", "sat", "on", "\n", "mat,")
 
@@ -41,7 +43,7 @@ EXAMPLES = {
         ("pearson", "spearman", "spearman_mean_of_groups"), (st.tuples(numbers, numbers), ())
     ),
     **dict.fromkeys(("exact_match", "token_f1"), (st.tuples(answers | references, texts), ())),
-    **dict.fromkeys(("accuracy_tags", "entity_f1", "entity_f1_strict"), (sentences(), TAGS)),
+    **dict.fromkeys((*TAGGED, *COREFERENCE), (sentences(), TAGS)),
     **dict.fromkeys(
         ("rouge1", "rouge2", "rougeL", "rougeLsum", "bleu", "bleu_intl"),
         (st.tuples(references, texts), ()),
@@ -144,6 +146,7 @@ def test_a_column_has_one_entry_for_each_example():
 PERFECT = {
     "extraction": [("four words of text",), ("more",)],
     "tagging": [(1, 2, 0), (3,)],
+    "coreference": [(1, 2, 0, 1), (3, 3, 1)],
     "classification": [0, 1, 2, 0, 1, 2],
     "answers": [0, 1, 0, 1],
     "pairs": [0, 1, 1, 1],
@@ -151,7 +154,8 @@ PERFECT = {
 KINDS = {
     **dict.fromkeys(("exact_match", "token_f1", "rouge1", "rouge2", "rougeL"), "extraction"),
     **dict.fromkeys(("rougeLsum", "bleu", "bleu_intl"), "extraction"),
-    **dict.fromkeys(("accuracy_tags", "entity_f1", "entity_f1_strict"), "tagging"),
+    **dict.fromkeys(TAGGED, "tagging"),
+    **dict.fromkeys(COREFERENCE, "coreference"),
     **dict.fromkeys(OF_GROUPS, "answers"),
     "parity": "pairs",
 }
