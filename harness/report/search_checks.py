@@ -9,7 +9,7 @@ from harness.analysis.frames.pretrain_trials import pretrain_trials_frame
 from harness.analysis.frames.scores import scores_frame
 from harness.analysis.frames.trials import selected_trials, trials_frame
 from harness.analysis.results import Results
-from harness.finetuning.search.pretrain_search import at_edge, is_searched
+from harness.finetuning.search.pretrain_search import at_edge, is_pretrained, is_searched
 from harness.finetuning.search.trials import WORST
 from harness.models import is_baseline
 from harness.report.run_checks import family, planned
@@ -49,16 +49,16 @@ def untuned_pretraining(results: Results) -> Iterator[str]:
         )
 
 
-def unsearched_word_vectors(results: Results) -> Iterator[str]:
-    """A sentence on pretrained word vectors, which no search of pretraining settings covers."""
-    named = [
-        arm.name
-        for arm in results.plan.arms
-        if arm.pretrain.model.facts.kind == "static" and not arm.pretrain.budget.is_zero
-    ]
+def unsearched_pretraining(results: Results) -> Iterator[str]:
+    """A sentence on the pretrained arms to which the search of pretraining settings does not
+    apply."""
+    runs = {arm.name: arm.pretrain for arm in results.plan.arms}
+    named = [name for name, run in runs.items() if is_pretrained(run) and not is_searched(run)]
     if named and results.plan.pretrain_searches:
-        of = ", ".join(named)
-        yield f"Not searched, because pretraining settings of word vectors never are: {of}."
+        yield (
+            "Pretraining settings are not searched for word vectors and for students that learn "
+            f"from states of their teacher alone, and so not for {', '.join(named)}."
+        )
 
 
 def selected_by_reported_losses(results: Results) -> Iterator[str]:

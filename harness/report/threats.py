@@ -74,7 +74,7 @@ def findings(
         *_approximations(results, table),
         *search_checks.untuned(results),
         *search_checks.untuned_pretraining(results),
-        *search_checks.unsearched_word_vectors(results),
+        *search_checks.unsearched_pretraining(results),
         *search_checks.selected_by_reported_losses(results),
         *declared_late(results),
         *threats_of_looks(results),

@@ -18,7 +18,7 @@ from harness.plan.plan import Plan
 from harness.report.search_checks import (
     edges_of_pretraining,
     selected_by_reported_losses,
-    unsearched_word_vectors,
+    unsearched_pretraining,
     untuned_pretraining,
 )
 from harness.report.sections.pretrain_search import pretrain_search_section
@@ -174,16 +174,17 @@ def test_the_report_has_the_chosen_settings(study: Study) -> None:
     assert len(trials.rows) == 2
     assert not [*untuned_pretraining(study.results)]
     assert not [*edges_of_pretraining(study.results)]  # two choices have no inner one
-    assert not [*unsearched_word_vectors(study.results)]
+    assert not [*unsearched_pretraining(study.results)]
     (sentence,) = selected_by_reported_losses(study.results)
     assert "on the held-out text." in sentence  # of the only world
 
 
-def test_word_vectors_are_named_as_not_searched(tmp_path: Path) -> None:
-    grid = {"pretrain.recipe": ["roberta", "cbow"]}
+def test_arms_without_a_held_out_loss_of_tokens_are_named_as_not_searched(tmp_path: Path) -> None:
+    grid = {"pretrain.recipe": ["roberta", "cbow", "distilbert", "tinybert", "minilm"]}
     study = Study.declare(declared(grid=grid), store=tmp_path)
-    (sentence,) = unsearched_word_vectors(study.results)
-    assert sentence.endswith("never are: cbow.")
+    assert [*study.plan.pretrain_searches] == ["roberta", "distilbert"]
+    (sentence,) = unsearched_pretraining(study.results)
+    assert sentence.endswith("not for cbow, tinybert, minilm.")
 
 
 def test_losses_of_the_world_of_the_search_are_named(tmp_path: Path) -> None:

@@ -127,9 +127,22 @@ def trial_run(run: Pretrain, fraction: float) -> Pretrain:
 
 
 def is_searched(run: Pretrain) -> bool:
-    """Whether a search applies to a run: something is trained, from weights of our own."""
-    return not (
-        run.budget.is_zero or run.model.checkpoint or run.model.facts.kind in ("baseline", "static")
+    """Whether a search applies to a run: a network is trained from weights of our own, and held-out
+    text has a loss of it."""
+    return is_pretrained(run) and run.model.facts.kind != "static" and _predicts_tokens(run)
+
+
+def is_pretrained(run: Pretrain) -> bool:
+    """Whether something is trained, from weights of our own."""
+    is_given = run.model.checkpoint or run.model.facts.kind == "baseline"
+    return not (run.budget.is_zero or is_given)
+
+
+def _predicts_tokens(run: Pretrain) -> bool:
+    """Whether the token head is trained; a student may learn from its teacher's states alone."""
+    distillation = run.objectives[-1].distillation
+    return distillation is None or bool(
+        distillation.token_weight or distillation.soft_target_weight
     )
 
 
