@@ -180,8 +180,11 @@ def test_the_report_has_the_chosen_settings(study: Study) -> None:
 
 
 def test_arms_without_a_held_out_loss_of_tokens_are_named_as_not_searched(tmp_path: Path) -> None:
-    grid = {"pretrain.recipe": ["roberta", "cbow", "distilbert", "tinybert", "minilm"]}
-    study = Study.declare(declared(grid=grid), store=tmp_path)
+    teacher = {"pretrain.teacher.size": EXPERIMENT["pretrain"]["size"] | {"num_layers": 2}}
+    arms = {name: {"pretrain.recipe": name} for name in ("roberta", "cbow")}
+    students = ("distilbert", "tinybert", "minilm")
+    arms |= {name: {"pretrain.recipe": name} | teacher for name in students}
+    study = Study.declare(declared(grid={"arm": arms}), store=tmp_path)
     assert [*study.plan.pretrain_searches] == ["roberta", "distilbert"]
     (sentence,) = unsearched_pretraining(study.results)
     assert sentence.endswith("not for cbow, tinybert, minilm.")
