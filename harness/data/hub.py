@@ -8,10 +8,9 @@ mirror may also be a copy of CoNLL-2012 in its own format (`conll2012.py`).
 import functools
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings
 
@@ -19,6 +18,7 @@ import yaml
 
 from harness.core.files import user_path
 from harness.data import conll2012
+from harness.data.content_cache import content_cache
 from harness.data.digests import digest
 from harness.data.json_lines import check_nesting
 
@@ -66,27 +66,8 @@ def load(path: str, config: str | None, split: str, revision: str | None) -> "Da
             return datasets.load_dataset(path, config, split=split, revision=revision)
         if conll2012.files_in(folder):
             return datasets.Dataset.from_list(conll2012.rows(folder, split))
-        with _content_cache("mirror", lambda: fingerprint(path, config, revision)) as cache:
+        with content_cache("mirror", lambda: fingerprint(path, config, revision)) as cache:
             return datasets.load_dataset(str(folder), config, split=split, cache_dir=cache)
-
-
-@contextmanager
-def _content_cache(name: str, fingerprint: Callable[[], str]) -> Iterator[str]:
-    """A cache folder of `datasets` for the content of files. Its own identifies files by their name
-    and modification time, a mirror by its name and card, and would return stale data.
-
-    Raises:
-        ValueError: the content changed while it was read.
-    """
-    import datasets
-
-    content = fingerprint()
-    place = f"{name}-{content.removeprefix('sha256:')[:16]}"
-    cache = Path(datasets.config.HF_DATASETS_CACHE) / place
-    yield str(cache)
-    if fingerprint() != content:
-        rmtree(cache, ignore_errors=True)  # it may hold the new content
-        raise ValueError("its content changed while it was read; run again")
 
 
 def stream(
@@ -190,7 +171,7 @@ def load_file(file_format: str, path: Path) -> "Dataset":
             check_nesting(path)
         with (
             catch_warnings(action="error", category=ParserWarning),
-            _content_cache("file", lambda: digest([path])) as cache,
+            content_cache("file", lambda: digest([path])) as cache,
         ):
             return datasets.load_dataset(
                 builder, data_files={"rows": str(path)}, split="rows", cache_dir=cache, **options

@@ -106,7 +106,11 @@ def _rows(labels: Array, predictions: Array) -> list[tuple[list[int], list[int]]
 
 
 def named(labels: Array, predictions: Array, names: Names) -> tuple[list[list[str]], ...]:
-    """True and predicted names of the tags of each sentence."""
+    """True and predicted names of the tags of each of [num_examples] sentences.
+
+    Raises:
+        ValueError: there are no names, or numbers of tags differ.
+    """
     if not names:
         raise ValueError("metrics of entities need the names of the tags")
     known = dict(enumerate(names))
