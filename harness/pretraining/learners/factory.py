@@ -22,6 +22,7 @@ from harness.pretraining.learners.replaced_token import make_replaced_token
 from harness.pretraining.learners.static_vectors import CBOW, GloVe, SampledTokens
 from harness.pretraining.learners.student_initialization import init_from_teacher
 from harness.pretraining.learners.token_prediction import Baseline, BiLM, TokenPrediction
+from harness.pretraining.objectives.outputs import Cooccurrence
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.recipes.pretrain import Pretrain
 
@@ -81,6 +82,12 @@ def _distillation(run: Run) -> Learner:
     return Distilled(student, teacher, settings, run.spec.model.initializer_range)
 
 
+def _glove(run: Run) -> Learner:
+    output = run.spec.objectives[-1].output
+    assert isinstance(output, Cooccurrence)
+    return GloVe(_network(run), output)
+
+
 LEARNERS: dict[str, Callable[[Run], Learner]] = {
     "token_prediction": _token_prediction,
     "replaced_token": lambda run: make_replaced_token(run.spec, run.tokens, run.seed),
@@ -90,7 +97,7 @@ LEARNERS: dict[str, Callable[[Run], Learner]] = {
     "permutation": lambda run: Permutation(_network(run)),
     "cbow": lambda run: CBOW(_network(run)),
     "sampled_token": lambda run: SampledTokens(_network(run)),
-    "cooccurrence": lambda run: GloVe(_network(run), run.spec.objectives[-1].output),
+    "cooccurrence": _glove,
     "baseline": lambda run: Baseline(_network(run)),
 }
 
