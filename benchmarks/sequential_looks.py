@@ -29,7 +29,7 @@ from harness.analysis.statistics.multiple_testing import holm
 from harness.analysis.statistics.sequential import SPENDING, nominal_levels
 from harness.analysis.statistics.variance import Components, minimum_detectable_difference
 from harness.experiment.experiment import Experiment
-from harness.report.verdict import Claim, judge
+from harness.report.verdict import Claim, Word, judge
 
 SCHEDULES: Mapping[str, tuple[int, ...]] = {"3, 5, 10": (3, 5, 10), "5, 10": (5, 10)}
 RULES = ("none", "obrien_fleming", "pocock", "undeclared")
@@ -77,25 +77,25 @@ def judged(
     found: Sequence[Difference],
     count: int,
     scale: Scale,
-) -> set[str]:
+) -> set[Word]:
     """The decisions at a look, by p adjusted for looks, then by Holm, and intervals at the level of
     the look, as a report makes them."""
     levels, at_5 = scale
     p_values = [float(np.interp(one.p_value, levels, ALPHAS)) for one in found]
     if min(p_values) >= 1 - LEVEL:
         return set()
-    words = []
+    words: list[Word] = []
     for one, adjusted, p_value in zip(expected, holm(p_values), p_values, strict=True):
         shown = replace(tested(one, values, count, 1 - at_5), p_value=p_value)
         words.append(judge(Claim(one, shown, adjusted=float(adjusted))).word)
-    return set(words) & {"confirmed", "refuted"}
+    return {word for word in words if word in ("confirmed", "refuted")}
 
 
 def trial(
     expected: Sequence[Any],
     values: Mapping[str, np.ndarray],
     looks_of: Mapping[str, Mapping[int, Scale]],
-) -> dict[str, tuple[set[str], int]]:
+) -> dict[str, tuple[set[Word], int]]:
     """Rule to the decisions of the first look with any, and its number of seeds."""
     counts = looks_of["undeclared"]
     found = {n: [tested(one, values, n, LEVEL) for one in expected] for n in counts}

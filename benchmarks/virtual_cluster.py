@@ -176,11 +176,12 @@ class MemoryStore(Store):
         folder: Path,
         made_with: str = "",
         adopted: str = "",
+        left_out: str = "",
     ) -> StageResult:
         """Keeps a result."""
         known = {name: value for name, value in metrics.items() if value is not None}
         self.results[key] = StageResult(
-            key, kind, label, known, folder.as_uri(), "", made_with, adopted
+            key, kind, label, known, folder.as_uri(), "", made_with, adopted, left_out=left_out
         )
         return self.results[key]
 

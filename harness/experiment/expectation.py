@@ -189,7 +189,11 @@ class RankAgreement(BaseExpectation):
 
     @property
     def by(self) -> tuple[str, str]:
-        """The outcomes that rank the arms."""
+        """The outcomes that rank the arms.
+
+        Raises:
+            ValueError: the outcome is no rank agreement.
+        """
         found = ranked_by(self.outcome)
         if not found:
             raise ValueError("arms are ranked by 'rank agreement of OUTCOME and OUTCOME'")

@@ -26,7 +26,8 @@ from harness.models.block_variants import Sinusoids, sinusoids
 from harness.models.build import build
 from harness.models.cpu_attention import attend_by_products
 from harness.models.flops import Lengths, forward_flops
-from harness.models.layers import EMBEDDINGS, HEAD, layer_of_parameters
+from harness.models.layer_names import EMBEDDINGS, HEAD
+from harness.models.layers import layer_of_parameters
 from harness.pretraining.learners.token_prediction import TokenPrediction
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.recipes import RECIPES

@@ -5,7 +5,8 @@ import torch
 from torch import nn
 
 from harness.models import FAMILIES, MODELS
-from harness.models.layers import EMBEDDINGS, HEAD, layer_of_parameters, layers
+from harness.models.layer_names import EMBEDDINGS, HEAD
+from harness.models.layers import layer_of_parameters, layers
 from tests.models.networks import small
 
 NETWORKS = [

@@ -122,7 +122,10 @@ def test_arms_count_within_the_tokens_that_all_of_them_have(
 ) -> None:
     """An arm that stops early without the level is not faster than one that reaches it later."""
     made = fabricate({"short": 0.6, "long": 0.95}, ("sst2",), (3, 1), 200)
-    curves = {"short": [(51, 52, 53)] * 3, "long": [(60, 60, 90 + s) for s in range(3)]}
+    curves: dict[str, list[tuple[float, ...]]] = {
+        "short": [(51, 52, 53)] * 3,
+        "long": [(60, 60, 90 + s) for s in range(3)],
+    }
     costs = made.costs.assign(tokens=made.costs["arm"].map({"short": 1e5, "long": 4e5}))
     data = with_curves(made, curves, (0.25, 0.5, 1.0)).but(costs=costs)
     found = reached_tokens(data, ReachedLevel(75, "sst2"), ("short", "long"))

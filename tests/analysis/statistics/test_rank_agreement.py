@@ -7,7 +7,7 @@ import pytest
 import scipy.stats
 
 from harness.analysis.statistics.bootstrap import Difference
-from harness.analysis.statistics.rank_agreement import at_least, rank_agreement
+from harness.analysis.statistics.rank_agreement import PairDifferences, at_least, rank_agreement
 
 PAIRS = list(combinations(range(4), 2))
 
@@ -73,12 +73,13 @@ def test_wrong_verdicts_are_rare(second: tuple[float, ...], level: float) -> Non
     """Tau is at most the level, by pairs that are nearly equal in the second outcome."""
     rng, wrong = np.random.default_rng(0), 0
     for _ in range(1000):
-        gaps = rng.normal([np.arange(4) * 20.0, second])
-        pairs = []
+        gaps = rng.normal(np.array([np.arange(4) * 20.0, second]))
+        pairs: list[PairDifferences] = []
         for i, j in PAIRS:
             apart = gaps[:, i] - gaps[:, j]
             p_values = 2 * scipy.stats.norm.sf(np.abs(apart) / np.sqrt(2))
-            pairs.append(tuple(difference(*of) for of in zip(apart, p_values, strict=True)))
+            one, other = (difference(*of) for of in zip(apart, p_values, strict=True))
+            pairs.append((one, other))
         wrong += rank_agreement(pairs, level, 0.05).p_value < 0.05
     assert wrong / 1000 < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 1000)
 

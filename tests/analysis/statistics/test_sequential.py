@@ -121,7 +121,7 @@ def test_unknown_functions_are_refused() -> None:
 
 def test_every_function_can_be_declared() -> None:
     for name in SPENDING:
-        assert Seeds(pretrain=(0, 1, 2), looks=(2,), spending=name).spending == name  # type: ignore
+        assert Seeds(pretrain=(0, 1, 2), looks=(2,), spending=name).spending == name
 
 
 def test_verdicts_of_the_whole_procedure_are_wrong_in_five_per_cent() -> None:

@@ -15,6 +15,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
 from typer.testing import CliRunner
 
 import harness
@@ -79,6 +81,10 @@ def _network(out: Path, number: int) -> None:
     pd.DataFrame({"step": [1], "tokens": [10], "train_loss": [2.0]}).to_csv(out / "curve.csv")
 
 
+def _tokenizer(out: Path, number: int) -> None:
+    Tokenizer(WordLevel({"a": 0, "b": 1}, unk_token="a")).save(str(out / "tokenizer.json"))
+
+
 def _tokens(out: Path, number: int) -> None:
     for name, ids in (("train", [0, 0, 0, 1, 1, 2]), ("validation", [0, 1, 3])):
         (out / name).mkdir()
@@ -97,6 +103,7 @@ def _scored(out: Path, number: int) -> None:
 
 
 MAKERS: dict[str, Callable[[Path, int], None]] = {
+    "tokenizer": _tokenizer,
     "tokenize": _tokens,
     "pretrain": _network,
     "finetune": _scored,
@@ -126,7 +133,7 @@ def test_an_archive_has_results_but_neither_weights_nor_tokens(
     found = {name.partition("/")[2] for name in names_in(archive)[1:]}
     assert found == {
         *("counts.npz", "predictions.parquet"),
-        *("curve.csv", "model/harness.json"),
+        *("curve.csv", "model/harness.json", "tokenizer.json"),
         "token_counts.npz",
     }
     assert names_in(archive)[0] == MANIFEST

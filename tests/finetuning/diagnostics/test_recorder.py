@@ -35,7 +35,7 @@ from harness.finetuning.run import Finetuned, finetune
 from harness.models import FAMILIES, MODELS, Size
 from harness.models.blueprints import Tokens
 from harness.models.build import build, load
-from harness.models.layers import EMBEDDINGS, HEAD
+from harness.models.layer_names import EMBEDDINGS, HEAD
 from harness.tasks import TASKS
 from tests.finetuning.methods.models import merge
 
