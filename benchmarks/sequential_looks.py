@@ -119,7 +119,7 @@ def simulated(case: str, counts: Sequence[int], trials: int, seed: int) -> list[
     return [{"rule": rule, **_shares([one[rule] for one in ends])} for rule in RULES]
 
 
-def _shares(ends: Sequence[tuple[set[str], int]]) -> dict[str, float]:
+def _shares(ends: Sequence[tuple[set[Word], int]]) -> dict[str, float]:
     shares = {
         word: 100 * sum(word in decided for decided, _ in ends) / len(ends)
         for word in ("confirmed", "refuted")
