@@ -98,7 +98,7 @@ def _adopted(results: Results) -> Iterator[str]:
     """A sentence on results that were computed before a change, and taken over."""
     changes = Counter(one.adopted for one in results.finished.values() if one.adopted)
     if changes:
-        named = "; ".join(f"{count} with {change}" for change, count in changes.items())
+        named = "; ".join(f"{count} ({change})" for change, count in changes.items())
         yield f"Stages that were computed before a change and adopted as they were: {named}."
 
 
