@@ -142,6 +142,13 @@ def test_every_experiment_is_listed_in_its_folder() -> None:
             assert f"({path.name})" in (path.parent / "README.md").read_text(), path
 
 
+@pytest.mark.parametrize("study", ["pretraining/worlds", "quickstart"])
+def test_tables_of_the_readme_are_those_of_the_reports(study: str) -> None:
+    board = (ROOT / "reports" / study / "leaderboard.md").read_text()
+    table = [line for line in board.splitlines() if line.startswith("|")]
+    assert len(table) > 4 and "\n".join(table) in (ROOT / "README.md").read_text()
+
+
 def test_every_report_is_listed_with_its_verdicts() -> None:
     count = 0
     for report in sorted((ROOT / "reports").glob("*/*/README.md")):
