@@ -382,4 +382,4 @@ def test_adopted_stages_are_named(fabricate: Callable[..., MadeUpResults]) -> No
     }
     data.__dict__["finished"] = {**data.finished, **changed}
     (line,) = [line for line in threats_of(data) if "adopted" in line]
-    assert "3 with epochs 2 -> 3: no effect" in line
+    assert "3 (epochs 2 -> 3: no effect)" in line
