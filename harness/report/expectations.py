@@ -85,7 +85,7 @@ def _claim(results: Results, compared: Comparer, one: Expectation, number: int) 
 
 def _ranking(results: Results, compared: Comparer, one: RankAgreement, number: int) -> Claim:
     """A rank agreement. It is never void: pairs of arms that have learned nothing, or are at the
-    highest score, are not told apart, and count against what is to be shown."""
+    highest score, are not distinguished, and count against what is to be shown."""
     first, second = (_gaps(results, compared, outcome, one.ranked) for outcome in one.by)
     pairs = [(a, b) for a, b in zip(first, second, strict=True) if a and b]
     found = (
@@ -98,7 +98,7 @@ def _ranking(results: Results, compared: Comparer, one: RankAgreement, number: i
         found,
         single_runs,
         level=(1 - LEVEL) / number,
-        note=_told_apart(pairs, 1 - results.coverage),
+        note=_undistinguished(pairs, 1 - results.coverage),
     )
 
 
@@ -122,7 +122,7 @@ def _of_same_runs(results: Results, pair: Comparison) -> Difference | None:
     return _exact(0.0) if known else None
 
 
-def _told_apart(pairs: Sequence[PairDifferences], threshold: float) -> str:
+def _undistinguished(pairs: Sequence[PairDifferences], threshold: float) -> str:
     """How many pairs of arms may be equal in an outcome, to follow another text."""
     equal = sum(max(one.p_value, other.p_value) >= threshold for one, other in pairs)
     return f"; {equal} of {len(pairs)} pairs of arms may be equal in an outcome" if equal else ""

@@ -53,7 +53,7 @@ def wsc(columns: Columns) -> Columns:
 
 def marked_predicate(columns: Columns) -> Columns:
     """`tokens` and `tags` from `words` and `roles`, with the word at index `predicate` between
-    asterisks, which have the tag O: the model is told whose arguments to find, as by the second
+    asterisks, which have the tag O: they mark whose arguments to find, as does the second
     segment of Shi and Lin (2019, section 3)."""
     rows = list(zip(columns["words"], columns["roles"], columns["predicate"], strict=True))
     return {

@@ -8,7 +8,7 @@ by the larger p of its two differences (the intersection-union test of Berger 19
 of n pairs are by n - u + 1 times the u-th smallest of these p, and not less than p of fewer: the
 partial conjunction test of Benjamini and Heller 2008 ("Screening for partial conjunction
 hypotheses", Biometrics 64, section 3), which holds for any dependence between pairs. Pairs that are
-not told apart count against what is to be shown.
+not distinguished count against what is to be shown.
 """
 
 from collections.abc import Sequence

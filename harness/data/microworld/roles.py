@@ -52,7 +52,7 @@ ROLE_PATTERNS = (
 
 
 def semantic_roles(sampler: Sampler, number: int) -> Item:
-    """Words, the index of the verb whose arguments are asked for, and the tag of each word."""
+    """Words, the index of the verb whose arguments are labelled, and the tag of each word."""
     concept = sampler.concept()
     slots = {
         **SLOTS,
