@@ -1,5 +1,5 @@
 """Makes the reports in reports/ again from the archives beside them, and then findings.md, without
-computing anything: python docs/make_reports.py [STUDY...]
+computing anything, in a process for each CPU: python docs/make_reports.py [STUDY...]
 
 A STUDY is a folder below reports/, such as pretraining/nsp; without any, all. Lists the reports
 without an archive, and ends with exit code 1 if one could not be made.
@@ -9,9 +9,11 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 from harness.cli.app import app
+from harness.core.cpus import num_cpus
 from harness.exchange.archives.manifest import FILE
 
 ROOT = Path(__file__).parents[1]
@@ -41,6 +43,12 @@ def make(study: Path) -> bool:
     return made
 
 
+def timed(study: Path) -> tuple[bool, float]:
+    """Whether a report could be made, and in how many seconds."""
+    start = time.perf_counter()
+    return make(study), time.perf_counter() - start
+
+
 def called(*words: str) -> bool:
     """Whether a command of the harness succeeds, in this process: another would import all again.
     Reports print the command that made them."""
@@ -57,12 +65,15 @@ def main(wanted: Sequence[str]) -> int:
     os.chdir(ROOT)
     found = [Path(one) for one in wanted] or list(studies())
     archived = [one for one in found if (REPORTS / one / FILE).is_file()]
-    failed = []
-    for one in archived:
-        start = time.perf_counter()
-        if not make(one):
-            failed.append(one)
-        print(f"{one}: {time.perf_counter() - start:.1f} s", flush=True)
+    # The largest first: they would be the last to end.
+    archived.sort(key=lambda one: (REPORTS / one / FILE).stat().st_size, reverse=True)
+    failed: list[Path] = []
+    with ProcessPoolExecutor(num_cpus()) as pool:
+        started = {pool.submit(timed, one): one for one in archived}
+        for done in as_completed(started):
+            made, seconds = done.result()
+            print(f"{started[done]}: {seconds:.1f} s", flush=True)
+            failed += [] if made else [started[done]]
     if not called("findings", str(REPORTS), "--out", str(BOARD)):
         failed.append(BOARD)
     print("without an archive:", ", ".join(str(one) for one in found if one not in archived) or "-")
