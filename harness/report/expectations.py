@@ -1,26 +1,19 @@
 """The differences that an experiment expects: in the average, a column, a probe or a quantity."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import TypeGuard
-
-import numpy as np
 
 from harness.analysis.comparison.differences import (
     AVERAGE,
     LEVEL,
     Comparer,
     Outcome,
-    dependent_runs,
     enough_seeds,
 )
-from harness.analysis.comparison.probes import probe_runs
-from harness.analysis.comparison.seed_scores import compared_by_seeds
-from harness.analysis.frames.quantities import quantity_values
-from harness.analysis.frames.scores import probe_items_frame
 from harness.analysis.results import Results
-from harness.analysis.statistics.bootstrap import Difference, Runs
+from harness.analysis.statistics.bootstrap import Difference
 from harness.analysis.statistics.intersection_union import decisive
 from harness.analysis.statistics.multiple_testing import holm
 from harness.analysis.statistics.rank_agreement import PairDifferences, rank_agreement
@@ -32,14 +25,19 @@ from harness.experiment.expectation import (
     RankAgreement,
     Trend,
 )
-from harness.experiment.outcomes import GAP, LOSSES, reached_level
+from harness.experiment.outcomes import GAP, reached_level
 from harness.report.declared import predicted_line
+from harness.report.expected_differences import (
+    curves_of,
+    difference_of,
+    exact,
+    outcome_of,
+    outcome_of_scores,
+    values_of,
+)
 from harness.report.looks import at_look, current_look
 from harness.report.manipulation_checks import void_level, void_reasons
-from harness.report.reached_levels import ReachedTokens, reached_tokens
-from harness.report.sections.transfer import comparable
 from harness.report.verdict import Claim
-from harness.tasks.probes.columns import probe_columns
 
 
 def claims(results: Results, compared: Comparer) -> list[Claim]:
@@ -61,11 +59,11 @@ def _claim(results: Results, compared: Comparer, one: Expectation, number: int) 
     """An expectation of a number, without p by Holm."""
     if isinstance(one, RankAgreement):
         return _ranking(results, compared, one, number)
-    outcome = _outcome(results, compared, one)
-    curves = [of for part in _parts(one) if (of := _curves(results, part))]
+    outcome = outcome_of(results, compared, one)
+    curves = [of for part in _parts(one) if (of := curves_of(results, part))]
     undecided = "; ".join(dict.fromkeys(of.undecided for of in curves if of.undecided))
     decider = _decider(results, outcome, one)
-    found = _difference(results, outcome, decider)
+    found = difference_of(results, outcome, decider)
     if found and undecided:  # values without spread would count as certain among other tests
         found = replace(found, p_value=1.0)
     checkpoints = [arm.name for arm in results.plan.arms if arm.has_one_run]
@@ -110,16 +108,18 @@ def _gaps(
         Comparison(better=better, worse=worse, outcome=name)
         for better, worse in combinations(arms, 2)
     ]
-    outcome = _outcome(results, compared, pairs[0])
-    found = [_difference(results, outcome, pair) or _of_same_runs(results, pair) for pair in pairs]
+    outcome = outcome_of(results, compared, pairs[0])
+    found = [
+        difference_of(results, outcome, pair) or _of_same_runs(results, pair) for pair in pairs
+    ]
     below = pairs[0].expected_side == "below"
     return [gap.turned if gap and below else gap for gap in found]
 
 
 def _of_same_runs(results: Results, pair: Comparison) -> Difference | None:
     """No difference of arms with the same runs, and so equal values; null of other arms."""
-    known = pair.quantities and set(pair.arms) <= _values(results, pair).keys()
-    return _exact(0.0) if known else None
+    known = pair.quantities and set(pair.arms) <= values_of(results, pair).keys()
+    return exact(0.0) if known else None
 
 
 def _undistinguished(pairs: Sequence[PairDifferences], threshold: float) -> str:
@@ -137,7 +137,7 @@ def _decider(results: Results, outcome: Outcome | None, one: Expectation) -> Exp
     """The comparison that decides whether both hold; of other forms, the expectation. One without a
     difference, or with too few seeds for a verdict, comes first."""
     parts = _parts(one)
-    found = [_difference(results, outcome, part) for part in parts] if len(parts) > 1 else []
+    found = [difference_of(results, outcome, part) for part in parts] if len(parts) > 1 else []
     known = [gap for gap in found if gap and _is_decided(one, gap)]
     if len(known) < len(found):
         return next(
@@ -146,12 +146,6 @@ def _decider(results: Results, outcome: Outcome | None, one: Expectation) -> Exp
             if not gap or not _is_decided(one, gap)
         )
     return parts[decisive(known, one.expected_side == "above")] if known else one
-
-
-def _curves(results: Results, one: Expectation) -> ReachedTokens | None:
-    """When runs reach the level that an expectation is about; null if it is about no level."""
-    reached = reached_level(one.outcome)
-    return reached_tokens(results, reached, one.arms) if reached else None
 
 
 def _void(
@@ -163,12 +157,12 @@ def _void(
         reasons = [why for part in one.parts for why in _void(results, compared, outcome, part)]
         return list(dict.fromkeys(reasons))
     if reached := reached_level(one.outcome):
-        score = _of_scores(results, compared, reached.score)
+        score = outcome_of_scores(results, compared, reached.score)
         return void_level(results, score, one.arms, reached.level)
     if outcome is None or isinstance(one, Level):
         return ()
     first, *others = one.outcome.split(GAP)
-    learned = _of_scores(results, compared, first) if others else None
+    learned = outcome_of_scores(results, compared, first) if others else None
     return void_reasons(results, outcome, one, learned)
 
 
@@ -177,7 +171,7 @@ def _reversed_steps(results: Results, outcome: Outcome | None, one: Trend) -> li
     found = []
     for better, worse in one.steps:
         step = Comparison(better=worse, worse=better, outcome=one.outcome)
-        gap = _difference(results, outcome, step)
+        gap = difference_of(results, outcome, step)
         if gap and _is_decided(one, gap) and _lies_beyond(one, gap):
             found.append(step.text)
     return found
@@ -216,84 +210,3 @@ def _adjusted(found: Sequence[Claim]) -> Iterator[Claim]:
 
 def _is_tested(one: Claim) -> bool:
     return one.found is not None and enough_seeds(one.found) and not one.is_counted
-
-
-def _outcome(results: Results, compared: Comparer, one: Expectation) -> Outcome | None:
-    """What an expectation is about; null if it is a quantity."""
-    return None if one.quantities else _of_scores(results, compared, one.outcome)
-
-
-def _of_scores(results: Results, compared: Comparer, name: str) -> Outcome:
-    """The average, a column, a probe, or a gap between two columns or two probes."""
-    if name in compared.outcomes:
-        return compared.outcomes[name]
-    first, *others = name.split(GAP)
-    if others and first in compared.outcomes:
-        return compared.gap(first, others[0])
-    columns = probe_columns(results.experiment.evaluate.probes)
-    paired = dependent_runs(results.experiment, results.plan.differences)
-    minus = [(columns[other],) for other in others]
-    runs = results.get(_probe_runs)
-    return Outcome(runs, [(columns[first],)], paired, minus, results.coverage)
-
-
-def _difference(results: Results, outcome: Outcome | None, one: Expectation) -> Difference | None:
-    """The weighted sum over arms that an expectation is about, minus the level of a `Level`; null
-    if an arm has no value."""
-    margin = getattr(one, "margin", None)
-    if outcome is None:
-        return _of_quantity(results, one, margin)
-    if isinstance(one, Level):
-        return outcome.above(one.arm, one.level)
-    return outcome.contrast(one.weights, margin)
-
-
-def _of_quantity(results: Results, one: Expectation, margin: float | None) -> Difference | None:
-    """Null if an arm has no value, or the losses of the arms cannot be compared."""
-    values = _values(results, one)
-    if not set(one.arms) <= values.keys():
-        return None
-    if one.is_counted:
-        return _exact(sum(weight * float(values[arm][0]) for arm, weight in one.weights.items()))
-    # Values that are cut off at the same tokens are equal, but of other runs.
-    cut_off = reached_level(one.outcome) is not None
-    weights = one.weights if cut_off else _of_runs(one.weights, values)
-    if isinstance(one, Level) or len(weights) > 1:
-        return compared_by_seeds(values, results.coverage)(weights, margin)
-    return None
-
-
-def _values(results: Results, one: Expectation) -> Mapping[str, np.ndarray]:
-    """Arm to its values of a quantity, or of one minus another, above the level of a `Level`."""
-    if curves := _curves(results, one):
-        return curves.values
-    first, *others = (quantity_values(results, name) for name in one.outcome.split(GAP))
-    zero = one.level if isinstance(one, Level) else 0.0
-    values = {arm: own - zero for arm, own in first.items()}
-    for other in others:
-        shared = [arm for arm, own in values.items() if len(own) == len(other.get(arm, ()))]
-        values = {arm: values[arm] - other[arm] for arm in shared}
-    if one.outcome not in LOSSES:
-        return values
-    groups = comparable(results, by_byte=one.outcome == "bits_per_byte")
-    group = next((group for group in groups if set(one.arms) <= set(group)), ())
-    return {arm: own for arm, own in values.items() if arm in group}
-
-
-def _exact(difference: float) -> Difference:
-    return Difference(difference, difference, difference, p_value=float(difference == 0))
-
-
-def _of_runs(weights: Mapping[str, float], values: Mapping[str, np.ndarray]) -> dict[str, float]:
-    """The weights with one arm for all that have the same runs, and equal values."""
-    merged: dict[str, float] = {}
-    for arm, weight in weights.items():
-        same = [name for name in merged if np.array_equal(values[name], values[arm])]
-        name = same[0] if same else arm
-        merged[name] = merged.get(name, 0.0) + weight
-    # The middle of a trend has no weight, but must have runs.
-    return {name: weight for name, weight in merged.items() if weight or not weights[name]}
-
-
-def _probe_runs(results: Results) -> Mapping[str, Mapping[str, Runs]]:
-    return probe_runs(results.get(probe_items_frame), results.arms)
