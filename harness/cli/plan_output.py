@@ -22,7 +22,6 @@ from harness.experiment.resolution import (
     experiment_fields,
     is_given,
 )
-from harness.finetuning.search.space import space_text
 from harness.models.flops import FLOPS_CONVENTION
 from harness.plan.corpora import corpus_lines
 from harness.plan.costs import Cost, pretraining_cost
@@ -71,7 +70,7 @@ def print_plan(known: Outlook, console: Console, spread: SeedSpread | None = Non
     if plan.searches:
         console.print(f"search: {plan.search_line}", markup=False)
     if before := experiment.sweep.pretrain:
-        of_arms = f"{before.label} for every pretrained arm: {space_text(before.space)}"
+        of_arms = f"{before.label} for every pretrained arm: {before.text}"
         console.print(f"search of pretraining: {of_arms}", markup=False)
     tasks = evaluate.chosen.values()
     own = [summary(task) for task in tasks if isinstance(task.data, FileData | PluginData)]

@@ -120,6 +120,7 @@ def resolve_arm(
     tree = changed_tree(experiment, changes)
     pretrain = resolve_pretrain(tree["pretrain"])
     evaluate = Evaluate.read(_with_size_defaults(tree["evaluate"], pretrain))
+    before = experiment.sweep.pretrain
     return Arm(
         name=name,
         labels=labels,
@@ -127,7 +128,7 @@ def resolve_arm(
         pretrain=pretrain,
         evaluate=evaluate,
         sweep=_sweep(experiment, pretrain, evaluate),
-        pretrain_search=experiment.sweep.pretrain,
+        pretrain_search=before.of(pretrain) if before else None,
     )
 
 

@@ -16,6 +16,8 @@ NESTED_RUNS = ("pretrain.init_from", "pretrain.teacher")
 """Nested runs. If an arm has none, their fields are not listed for the other arms."""
 IMPLIED = {**BY_SIZE, "evaluate.protocol.max_sequence_length": POSITIONS}
 """Field to the fields of `pretrain` that determine it where it is not set."""
+SEARCHED = "searched ("
+"""Start of the value of a field that is searched."""
 _FIELDS_OF_A_CHECKPOINT = (
     *("pretrain.recipe", "pretrain.objective"),
     *(f"pretrain.model.{name}" for name in ("family", "checkpoint", "revision")),
@@ -40,7 +42,7 @@ def _pretrain_fields(arm: Arm) -> dict[str, Any]:
     if not arm.pretrain.model.checkpoint:
         space = arm.pretrain_search.space if arm.pretrain_search else {}
         tried = {f"pretrain.{name}": tried_text(found) for name, found in space.items()}
-        return fields | {path: f"searched ({text})" for path, text in tried.items()}
+        return fields | {path: f"{SEARCHED}{text})" for path, text in tried.items()}
     return {p: value for p, value in fields.items() if p.startswith(_FIELDS_OF_A_CHECKPOINT)}
 
 
@@ -73,7 +75,7 @@ def check_contract(differences: Differences, declared: frozenset[str]) -> None:
     """Checks that every difference is declared, or implied by what varies.
 
     A recipe implies all fields of `pretrain`; IMPLIED has the fields that a small network's size,
-    text, budget or positions determine.
+    text, budget or positions determine; the kind of optimizer, the space that is searched.
 
     Args:
         differences: as `differing_fields` returns them.
@@ -88,6 +90,7 @@ def check_contract(differences: Differences, declared: frozenset[str]) -> None:
         if path not in declared
         and not ("pretrain.recipe" in differences and path.startswith("pretrain."))
         and not _is_implied(path, differences)
+        and not _is_searched_by_kind(path, differences)
     ]
     if undeclared:
         fields = ", ".join(f"{path} ({_values(differences[path])})" for path in undeclared)
@@ -109,6 +112,12 @@ def _is_implied(path: str, differences: Mapping[str, Any]) -> bool:
     field = path.removeprefix("pretrain.teacher.").removeprefix("pretrain.init_from.")
     causes = IMPLIED.get(field.removeprefix("pretrain."), ())
     return any(f".{cause}" in varied for cause in causes for varied in differences)
+
+
+def _is_searched_by_kind(path: str, differences: Differences) -> bool:
+    """Whether a field has the space of each kind of optimizer, as `sweep.pretrain` declares it."""
+    kinds = "pretrain.optimizer.kind" in differences and path.startswith("pretrain.optimizer.")
+    return kinds and any(str(value).startswith(SEARCHED) for value in differences[path].values())
 
 
 def condensed(differences: Differences) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -9,6 +9,7 @@ from typing import Any
 from harness.experiment.arms import Arm
 from harness.experiment.declaration import Declaration
 from harness.experiment.experiment import Experiment
+from harness.finetuning.search.pretrain_search import PretrainSearch
 from harness.finetuning.search.space import parameters, space_text
 from harness.finetuning.search.sweep import Sweep
 from harness.models.checkpoints import files
@@ -168,6 +169,11 @@ class Plan:
             if CHOSEN in self.stages[key].parents:
                 found[arm] = self.stages[key].parents[CHOSEN]
         return found
+
+    @property
+    def search_of_arms(self) -> dict[str, PretrainSearch]:
+        """Arm to the search of pretraining settings in the space of its optimizer."""
+        return {arm.name: arm.pretrain_search for arm in self.arms if arm.pretrain_search}
 
     @property
     def searched(self) -> list[str]:

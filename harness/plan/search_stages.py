@@ -59,6 +59,7 @@ def add_pretrain_search(
     """Adds the search for settings of a pretraining run.
 
     Args:
+        search: that of an arm, in one space.
         base: spec of the run of a trial, before its settings.
         parents: role to key of the stages that a trial builds on.
         flops: estimate for one trial.
@@ -66,7 +67,7 @@ def add_pretrain_search(
     Returns:
         Key of the stage that selects the settings.
     """
-    declared = search.model_dump()
+    declared = search.model_dump(exclude={"optimizers"})  # in one space
     of_trial = {**declared, "trials": None}  # a longer search keeps the trials
     trials = {}
     for number in range(search.size):

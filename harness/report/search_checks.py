@@ -78,11 +78,12 @@ def edges_of_pretraining(results: Results) -> Iterator[str]:
     search, trials = results.experiment.sweep.pretrain, results.get(pretrain_trials_frame)
     if search is None:
         return
+    own = results.plan.search_of_arms
     named = [
         f"{row['arm']} {name} {row[name]:g}"
         for row in trials[trials["chosen"].astype(bool)].to_dict("records")
-        for name in search.space
-        if at_edge(name, search, row[name])
+        for name in search.names
+        if at_edge(name, own[row["arm"]], row[name])
     ]
     if named:
         yield (

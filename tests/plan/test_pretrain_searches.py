@@ -94,9 +94,58 @@ def test_a_longer_search_keeps_its_trials_and_arms_share_them() -> None:
     assert len(kinds(alike, "pretrain_trial")) == 2 and len(alike.pretrain_searches) == 2
 
 
+OWN_RATES = {"adamw": {"learning_rate": [1e-3, 2e-3]}, "adafactor": {"learning_rate": [0.01, 0.03]}}
+KINDS = {"pretrain.optimizer.kind": ["adamw", "adafactor"]}
+
+
+def test_arms_search_the_space_of_their_optimizer() -> None:
+    """With the stages that they have where it is the space of all."""
+    found = plan({"space": {}, "optimizers": OWN_RATES}, grid=KINDS)
+    for kind, own in OWN_RATES.items():
+        space = {"optimizer.learning_rate": own["learning_rate"]}
+        alone = plan({"space": space}, grid={"pretrain.optimizer.kind": [kind]})
+        assert alone.stages.keys() < found.stages.keys()
+    assert found.differences["pretrain.optimizer.learning_rate"] == {
+        "adamw": "searched (0.001 or 0.002)",
+        "adafactor": "searched (0.01 or 0.03)",
+    }
+
+
+def test_the_chosen_rate_on_the_edge_is_that_of_the_optimizer(tmp_path: Path) -> None:
+    rates = {"adamw": [1e-7, 1e-6, 1e-2], "adafactor": [1e-7, 1.0, 1e3]}
+    own = {kind: {"learning_rate": found} for kind, found in rates.items()}
+    own["adamw"] |= {"beta1": [0.85, 0.9]}
+    own["adafactor"] |= {"weight_decay": [0.0, 0.01]}
+    fields = declared({"trials": 6, "space": {}, "optimizers": own}, grid=KINDS)
+    study = Study.declare(fields, store=tmp_path).run(executor="serial")
+    section = pretrain_search_section(study.results)
+    assert section
+    (table,) = section.tables.values()
+    rate, beta, decay = (table.head.index(f"optimizer.{name}") for name in NAMES)
+    adamw, adafactor = table.rows
+    assert (adamw[rate], adafactor[rate]) == ("0.01*", "1")
+    assert adamw[beta] != "–" and (adamw[decay], adafactor[beta]) == ("–", "–")
+    (sentence,) = edges_of_pretraining(study.results)
+    assert sentence.endswith("adamw optimizer.learning_rate 0.01.")
+
+
+NAMES = ("learning_rate", "beta1", "weight_decay")
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
+        (
+            declared({"space": {}, "optimizers": {"adafactor": OWN_RATES["adafactor"]}}),
+            r"must have a space for adamw, the optimizer of 'steps=40', but has adafactor",
+        ),
+        (
+            declared(
+                {"space": {}, "optimizers": OWN_RATES},
+                grid={"pretrain.optimizer.learning_rate": [1e-3, 1e-2]},
+            ),
+            "pretrain.optimizer.learning_rate has no effect: the sweep searches optimizer.learning",
+        ),
         (
             declared(grid={"pretrain.optimizer.learning_rate": [1e-3, 1e-2]}),
             "pretrain.optimizer.learning_rate has no effect: the sweep searches optimizer.learning",

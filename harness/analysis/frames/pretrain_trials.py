@@ -11,7 +11,8 @@ PRETRAIN_TRIAL_COLUMNS = ["arm", "trial", "loss", "seconds", "chosen"]
 
 
 def pretrain_trials_frame(results: Results) -> pd.DataFrame:
-    """One row per arm and trial of a finished search: PRETRAIN_TRIAL_COLUMNS and the settings.
+    """One row per arm and trial of a finished search: PRETRAIN_TRIAL_COLUMNS and the settings, NaN
+    where the arm does not search them.
 
     `loss` is the held-out loss at the end of the trial, NaN if it diverged; `chosen` marks the
     trial whose settings the arm's runs have.
@@ -34,5 +35,5 @@ def pretrain_trials_frame(results: Results) -> pd.DataFrame:
                 }
                 for one in trials
             ]
-    names = [*PRETRAIN_TRIAL_COLUMNS, *(search.space if search else ())]
+    names = [*PRETRAIN_TRIAL_COLUMNS, *(search.names if search else ())]
     return pd.DataFrame(rows, columns=names).astype({"loss": float})

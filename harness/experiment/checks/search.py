@@ -67,7 +67,7 @@ def searched_name(experiment: Experiment, path: str) -> str:
     there is none."""
     if path.startswith("pretrain."):
         search, name = experiment.sweep.pretrain, path.removeprefix("pretrain.")
-        return name if search and name in search.space else ""
+        return name if search and name in search.names else ""
     space = experiment.sweep.space if experiment.sweep.trials else {}
     name = path.removeprefix("evaluate.").removeprefix("finetune.")
     branches = branches_of(space)
@@ -110,7 +110,15 @@ def pretrain_space_problems(experiment: Experiment, arms: Sequence[Arm]) -> Prob
         yield ("sweep", "pretrain"), "sweep.pretrain: no arm is pretrained; remove it"
     seen: set[str] = set()
     for arm in arms:
-        for name, why in pretrain_search.problems(search, arm.pretrain):
+        kind = arm.pretrain.optimizer.kind
+        if search.optimizers and kind not in search.optimizers and is_searched(arm.pretrain):
+            yield (
+                ("sweep", "pretrain", "optimizers"),
+                f"sweep.pretrain.optimizers must have a space for {kind}, the optimizer of "
+                f"{arm.name!r}, but has {', '.join(search.optimizers)}",
+            )
+            return
+        for name, why in pretrain_search.problems(search.of(arm.pretrain), arm.pretrain):
             if name not in seen:
                 seen.add(name)
                 yield (

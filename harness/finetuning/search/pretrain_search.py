@@ -1,22 +1,24 @@
 """The search of pretraining settings, as an experiment declares it, and its trials."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from harness.core.config import ConfigModel, as_tuples, set_path, unknown_name
 from harness.finetuning.search.space import (
     Choice,
+    Choices,
     Range,
     Simple,
     check_grid,
     ends,
     num_points,
     ranges_of,
+    space_text,
 )
 from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.recipes.pretrain import Pretrain
@@ -24,9 +26,12 @@ from harness.pretraining.schedule import Schedule
 
 WHOLE = ("batch_size", "schedule.warmup_steps")
 """Fields of whole numbers."""
+OPTIMIZER = "optimizer."
+"""Prefix of the fields of the optimizer."""
+OPTIMIZER_FIELDS = tuple(name for name in Optimizer.model_fields if name != "kind")
 SEARCHED = (
     "batch_size",
-    *(f"optimizer.{name}" for name in Optimizer.model_fields if name != "kind"),
+    *(f"{OPTIMIZER}{name}" for name in OPTIMIZER_FIELDS),
     *(f"schedule.{name}" for name in Schedule.model_fields),
     *(f"model.{name}" for name in ("dropout", "attention_dropout", "initializer_range")),
 )
@@ -46,16 +51,51 @@ class PretrainSearch(ConfigModel):
     sampler: Literal["random", "grid"] = "random"
     """All arms try the same points. Where it is not set: `grid` for choices if there are trials for
     all of them."""
-    space: Mapping[str, Simple] = Field(min_length=1)
+    space: Mapping[str, Simple] = Field(default_factory=dict)
     """Fields of `pretrain` with their choices or ranges: `batch_size`, and those of `optimizer`, of
     `schedule`, and of `model` its dropouts and `initializer_range`."""
+    optimizers: Mapping[str, Mapping[str, Simple]] = Field(default_factory=dict)
+    """Kind of optimizer to further fields of `optimizer` with their choices or ranges, for the arms
+    with this kind: rates of AdamW and Adafactor do not compare. With one, all kinds of searched
+    arms need one; in a grid, all have equally many points."""
     budget_fraction: float = Field(default=1.0, gt=0, le=1)
     """Share of an arm's budget for which each of its trials trains."""
 
     @property
     def size(self) -> int:
         """Number of trials, at most the points of a grid."""
-        return min(self.trials, num_points(self.space)) if self.sampler == "grid" else self.trials
+        points = num_points(self.spaces[0])
+        return min(self.trials, points) if self.sampler == "grid" else self.trials
+
+    @property
+    def spaces(self) -> Sequence[Mapping[str, Simple]]:
+        """The space of each kind of optimizer, or that of all."""
+        return [self.space_of(kind) for kind in self.optimizers] or [self.space]
+
+    def space_of(self, kind: str) -> Mapping[str, Simple]:
+        """The space of arms with a kind of optimizer."""
+        own = self.optimizers.get(kind, {})
+        return {**self.space, **{f"{OPTIMIZER}{name}": found for name, found in own.items()}}
+
+    def of(self, run: Pretrain) -> "PretrainSearch":
+        """The search of an arm, in one space."""
+        if not self.optimizers:
+            return self
+        return self.model_copy(
+            update={"space": self.space_of(run.optimizer.kind), "optimizers": {}}
+        )
+
+    @property
+    def names(self) -> list[str]:
+        """The fields that any arm searches."""
+        return list(dict.fromkeys(name for space in self.spaces for name in space))
+
+    @property
+    def text(self) -> str:
+        """What is tried: `optimizer.learning_rate 0.001 or 0.002`; by optimizer, if they differ."""
+        if not self.optimizers:
+            return space_text(self.space)
+        return "; ".join(f"{kind}: {space_text(self.space_of(kind))}" for kind in self.optimizers)
 
     @property
     def label(self) -> str:
@@ -78,21 +118,56 @@ class PretrainSearch(ConfigModel):
     @classmethod
     def _possible(cls, space: Mapping[str, Any]) -> Mapping[str, Any]:
         for name, found in space.items():
-            if isinstance(found, Range):
-                if name in WHOLE:
-                    raise ValueError(f"{name} is a whole number: list its values")
-            elif len(set(found)) < max(2, len(found)):
-                raise ValueError(f"{name} needs two choices or more, which differ: {list(found)}")
+            _check_choices(name, found)
         return space
+
+    @field_validator("optimizers", mode="before")
+    @classmethod
+    def _known_optimizers(cls, optimizers: Any) -> Any:
+        kinds, fields = get_args(Optimizer.model_fields["kind"].annotation), OPTIMIZER_FIELDS
+        for kind, space in optimizers.items() if isinstance(optimizers, Mapping) else ():
+            if kind not in kinds:
+                raise ValueError(unknown_name("the kind of optimizer", kind, kinds))
+            for name in space if isinstance(space, Mapping) else ():
+                if name not in fields:
+                    raise ValueError(unknown_name(f"the field of {kind}", name, fields))
+        return as_tuples(optimizers)
+
+    @model_validator(mode="after")
+    def _own_spaces(self) -> "PretrainSearch":
+        if not any(self.spaces):
+            raise ValueError("space names the fields to search, but is empty")
+        for kind, space in self.optimizers.items():
+            for name, found in space.items():
+                if f"{OPTIMIZER}{name}" in self.space:
+                    raise ValueError(f"{OPTIMIZER}{name} is searched for all arms and for {kind}")
+                _check_choices(f"{OPTIMIZER}{name}", found)
+        return self
 
     @model_validator(mode="after")
     def _suited_sampler(self) -> "PretrainSearch":
-        if "sampler" in self.model_fields_set:
-            if self.sampler == "grid":
-                check_grid(self.space, "random")
-        elif not ranges_of(self.space) and num_points(self.space) <= self.trials:
-            self.__dict__["sampler"] = "grid"
+        if "sampler" not in self.model_fields_set:
+            listed = not any(map(ranges_of, self.spaces))
+            if listed and num_points(self.spaces[0]) <= self.trials:
+                self.__dict__["sampler"] = "grid"
+        if self.sampler == "grid":
+            for space in self.spaces:
+                check_grid(space, "random")
+            sizes = {kind: num_points(self.space_of(kind)) for kind in self.optimizers}
+            if len(set(sizes.values())) > 1:
+                shown = ", ".join(f"{kind} has {number}" for kind, number in sizes.items())
+                raise ValueError(
+                    f"in a grid, all optimizers must have equally many points, but {shown}"
+                )
         return self
+
+
+def _check_choices(name: str, found: Range | Choices) -> None:
+    if isinstance(found, Range):
+        if name in WHOLE:
+            raise ValueError(f"{name} is a whole number: list its values")
+    elif len(set(found)) < max(2, len(found)):
+        raise ValueError(f"{name} needs two choices or more, which differ: {list(found)}")
 
 
 def with_settings(run: Pretrain, point: Mapping[str, Choice]) -> Pretrain:
@@ -187,7 +262,10 @@ def best(trials: list[PretrainTrial]) -> PretrainTrial:
 
 def at_edge(name: str, search: PretrainSearch, value: Choice) -> bool:
     """Whether a chosen value lies on the edge of what was tried, beyond which may be better ones:
-    the least or largest choice, or the outer tenth of a range."""
+    the least or largest choice, or the outer tenth of a range. False if the arm of the search does
+    not search the field."""
+    if name not in search.space:
+        return False
     found = search.space[name]
     if not isinstance(found, Range):
         numbers = [

@@ -1,11 +1,12 @@
 """The section on the search of pretraining settings."""
 
+import math
+
 import pandas as pd
 
 from harness.analysis.frames.pretrain_trials import pretrain_trials_frame
 from harness.analysis.results import Results
 from harness.finetuning.search.pretrain_search import at_edge
-from harness.finetuning.search.space import space_text
 from harness.leaderboard.cells import MISSING
 from harness.leaderboard.text_tables import TextTable
 from harness.report.layout import Section
@@ -27,7 +28,7 @@ def pretrain_search_section(results: Results) -> Section | None:
     label = f"{search.label[:1].upper()}{search.label[1:]} for every pretrained arm"
     table = chosen_table(results)
     marked = any(cell.endswith(EDGE) for row in table.rows for cell in row)
-    notes = [f"{label}: {space_text(search.space)}. {NOTE}", *([EDGE_NOTE] if marked else [])]
+    notes = [f"{label}: {search.text}. {NOTE}", *([EDGE_NOTE] if marked else [])]
     folded = {"Pretraining trials of each arm": trials_table(results)}
     return Section("Tuned pretraining", notes, tables={"": table}, folded=folded)
 
@@ -38,22 +39,23 @@ def chosen_table(results: Results) -> TextTable:
     assert search is not None
     rows = []
     for arm, found in trials.groupby("arm", sort=False):
+        own = results.plan.search_of_arms[str(arm)]
         chosen = found[found["chosen"]].iloc[0]
         cells = [
-            f"{_value(chosen[name])}{EDGE if at_edge(name, search, chosen[name]) else ''}"
-            for name in search.space
+            f"{_value(chosen[name])}{EDGE if at_edge(name, own, chosen[name]) else ''}"
+            for name in search.names
         ]
         losses = found["loss"]
         spread = [_loss(one) for one in (losses.min(), losses.median(), losses.max())]
         rows.append([str(arm), *cells, *spread, str(losses.isna().sum())])
-    head = ["arm", *search.space, "held-out loss", "median", "worst", "diverged"]
+    head = ["arm", *search.names, "held-out loss", "median", "worst", "diverged"]
     return TextTable(head, rows)
 
 
 def trials_table(results: Results) -> TextTable:
     """All trials."""
     search, trials = results.experiment.sweep.pretrain, results.get(pretrain_trials_frame)
-    names = list(search.space) if search else []
+    names = search.names if search else []
     rows = [
         [row["arm"], str(row["trial"]), *(_value(row[name]) for name in names), _loss(row["loss"])]
         for row in trials.to_dict("records")
@@ -66,4 +68,6 @@ def _loss(value: float) -> str:
 
 
 def _value(value: object) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return MISSING if math.isnan(value) else f"{value:.3g}"
+    return str(value)

@@ -45,7 +45,27 @@ def search(**fields: Any) -> PretrainSearch:
         ({"space": {"batch_size": {"low": 8, "high": 64}}}, "whole number: list its values"),
         ({"space": {"batch_size": [8, 8]}}, "two choices or more"),
         ({"space": {"batch_size": [8]}}, "two choices or more"),
-        ({"space": {}}, "at least 1"),
+        ({"space": {}}, "space names the fields to search, but is empty"),
+        ({"optimizers": {"adam": {"beta1": [0.8, 0.9]}}}, "the kind of optimizer 'adam'"),
+        ({"optimizers": {"adamw": {"rate": [0.1, 0.2]}}}, "the field of adamw 'rate'"),
+        ({"optimizers": {"adamw": {"kind": ["adamw", "lamb"]}}}, "the field of adamw 'kind'"),
+        ({"optimizers": {"adamw": {"beta1": [0.9]}}}, "optimizer.beta1 needs two choices or more"),
+        (
+            {"optimizers": {"lamb": {"learning_rate": [0.1, 0.2]}}},
+            "optimizer.learning_rate is searched for all arms and for lamb",
+        ),
+        (
+            {
+                "sampler": "grid",
+                "space": {},
+                "optimizers": {"lamb": {"beta1": [0.8, 0.9]}, "sgd": {"momentum": [0, 0.8, 0.9]}},
+            },
+            "equally many points, but lamb has 2, sgd has 3",
+        ),
+        (
+            {"sampler": "grid", "space": {}, "optimizers": {"lamb": {"learning_rate": RATES}}},
+            "grid needs a list of choices for optimizer.learning_rate",
+        ),
         ({"trials": 1}, "greater than or equal to 2"),
         ({"sampler": "grid"}, "grid needs a list of choices for optimizer.learning_rate"),
         ({"sampler": "tpe"}, "random"),
@@ -74,6 +94,27 @@ def test_a_grid_is_taken_where_all_its_points_are_tried() -> None:
     points = [point(whole, number) for number in range(4)]
     assert len({tuple(sorted(one.items())) for one in points}) == 4
     assert search(space=space, trials=9, sampler="grid").size == 4
+
+
+def test_each_optimizer_has_a_space_of_its_own() -> None:
+    rates = {"adamw": [1e-3, 2e-3], "adafactor": [1e-2, 3e-2]}
+    spaces = {kind: {"learning_rate": found} for kind, found in rates.items()}
+    declared = search(space={"batch_size": [8, 16]}, optimizers=spaces)
+    assert (declared.sampler, declared.size) == ("grid", 4)
+    assert declared.names == ["batch_size", "optimizer.learning_rate"]
+    assert declared.text == (
+        "adamw: batch_size 8 or 16, optimizer.learning_rate 0.001 or 0.002; "
+        "adafactor: batch_size 8 or 16, optimizer.learning_rate 0.01 or 0.03"
+    )
+    for kind, tried in rates.items():
+        own = declared.of(run(optimizer={"kind": kind}))
+        alone = search(space={"batch_size": [8, 16], "optimizer.learning_rate": tried})
+        assert own == alone and (own.sampler, own.size) == ("grid", 4)
+        points = [point(own, number) for number in range(4)]
+        assert {one["optimizer.learning_rate"] for one in points} == set(tried)
+        assert at_edge("optimizer.beta1", own, 0.9) is False
+    assert search().of(run()) == search()
+    assert search().text == "optimizer.learning_rate 0.0001 to 0.01 (log)"
 
 
 def test_points_depend_on_space_and_number_alone() -> None:
