@@ -13,6 +13,7 @@ from harness.exchange.checkpoints.selection import of_experiment
 from harness.experiment.declaration import from_data
 from harness.experiment.source import DeclarationError
 from harness.finetuning.search.pretrain_search import TUNING_SEED
+from harness.plan.checks.pretraining import unfit_learning_rate
 from harness.plan.factory import make_plan
 from harness.plan.plan import Plan
 from harness.report.search_checks import (
@@ -105,6 +106,7 @@ def test_arms_search_the_space_of_their_optimizer() -> None:
         space = {"optimizer.learning_rate": own["learning_rate"]}
         alone = plan({"space": space}, grid={"pretrain.optimizer.kind": [kind]})
         assert alone.stages.keys() < found.stages.keys()
+    assert not [*unfit_learning_rate(found)]
     assert found.differences["pretrain.optimizer.learning_rate"] == {
         "adamw": "searched (0.001 or 0.002)",
         "adafactor": "searched (0.01 or 0.03)",

@@ -72,10 +72,13 @@ def _warmup(schedule: Schedule, steps: int) -> int:
 
 def unfit_learning_rate(plan: Plan) -> Iterator[str]:
     """Optimisers with the learning rate that the recipe or a small size has for another one, unless
-    arms compare several."""
+    arms compare several or it is searched."""
     if "pretrain.optimizer.learning_rate" in plan.declared:
         return
+    searches = plan.search_of_arms
     for name, run in _runs(plan):
+        if name in searches and "optimizer.learning_rate" in searches[name].space:
+            continue
         recipe, source = RECIPES[run.recipe].optimizer, f"the recipe {run.recipe}"
         if is_small(run):
             rate = small_sizes.learning_rate(run.size)
