@@ -16,6 +16,8 @@ MODULES = "modules.json"
 """The modules of the model in order, each with its type and its folder."""
 LENGTH = "sentence_bert_config.json"
 PROMPTS = "config_sentence_transformers.json"
+UNLIMITED = 1_000_000
+"""From here on, a length stands for none: transformers writes 10^30."""
 SENTENCE = "sentence_embedding"
 """What a Dense module reads unless its configuration says otherwise."""
 OWN_DENSE = "dense/model.safetensors"
@@ -119,7 +121,7 @@ def read_embedding(folder: Path) -> SentenceEmbedding | None:
         return None
     modules = _modules(folder)
     kinds = [_kind(module) for module in modules]
-    length, modes = _read(folder / LENGTH).get("max_seq_length"), _modes(folder, modules)
+    length, modes = _max_length(folder), _modes(folder, modules)
     known = {"normalize": "Normalize" in kinds, "max_length": length}
     if why := _problem(folder, modules, modes):
         return SentenceEmbedding(
@@ -162,6 +164,16 @@ def _problem(folder: Path, modules: Sequence[dict[str, str]], modes: Sequence[st
         return "its texts are lowercased before its tokenizer, which is cased"
     prompt = _read(folder / PROMPTS).get("default_prompt_name")
     return f"its texts begin with the prompt {prompt!r}" if prompt else ""
+
+
+def _max_length(folder: Path) -> int | None:
+    """Most tokens of a text, which versions from 6 on state in the tokenizer alone; null if it is
+    not stated."""
+    config = _read(folder / LENGTH)
+    if "transformer_task" in config:
+        length = _read(folder / "tokenizer_config.json").get("model_max_length")
+        return length if isinstance(length, int) and length < UNLIMITED else None
+    return config.get("max_seq_length")
 
 
 def _modes(folder: Path, modules: Sequence[dict[str, str]]) -> list[str]:

@@ -116,6 +116,18 @@ def test_modes_are_read_as_newer_versions_write_them(
     assert found.poolings == (poolings or ("weighted_mean", "cls", "mean_sqrt_len", "max"))
 
 
+@pytest.mark.parametrize(("length", "found"), [(64, 64), (10**30, None), (None, None)])
+def test_the_length_of_newer_versions_is_that_of_the_tokenizer(
+    length: int | None, found: int | None, tmp_path: Path
+) -> None:
+    folder = write_modules(
+        tmp_path,
+        sentence_bert_config={"transformer_task": "feature-extraction"},
+        tokenizer_config={"model_max_length": length},
+    )
+    assert (own := read_embedding(folder)) and own.max_length == found
+
+
 @pytest.mark.parametrize(
     ("mode", "kinds", "more", "problem"),
     [
