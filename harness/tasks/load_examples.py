@@ -147,10 +147,12 @@ def _columns(task: Task, split: Split) -> Columns:
         path, config, revision = source_of(data, split)
         dataset = hub.load(path, config, name, revision)
         check_class_names(task, dataset)
-        parts = [
-            hub.load(path, part, str(part), commit)[:] for path, part, commit in collection_of(data)
-        ]
-        return judged_pairs(*parts, dataset[:]) if parts else dataset[:]
+        if not (collection := collection_of(data)):
+            return dataset[:]
+        documents, queries = (
+            hub.load(path, part, str(part), commit)[:] for path, part, commit in collection
+        )
+        return judged_pairs(documents, queries, dataset[:])
     if isinstance(data, FileData):
         return hub.load_file(data.source, file_of(task, name))[:]
     if isinstance(data, PluginData):
