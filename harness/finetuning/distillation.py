@@ -8,6 +8,8 @@ from harness.core.config import ConfigModel
 from harness.finetuning.adaptation import Adaptation
 from harness.finetuning.compatibility import answered_as_text
 from harness.finetuning.protocol import Protocol
+from harness.pretraining.objectives.objective import Objective
+from harness.pretraining.scoring.requests import unsupported_request
 from harness.tasks.task import Task
 
 KINDS = ("classification", "regression")
@@ -39,6 +41,20 @@ class LayerDistillation(ConfigModel):
         return self
 
 
+class Augmentation(ConfigModel):
+    """Copies of the training examples with other words, which the teacher labels (Jiao et al. 2020,
+    section 3.2, algorithm 1). The teacher's pretrained network, which must predict masked tokens,
+    gives the candidates for words of one token; words of several tokens stay, where TinyBERT takes
+    neighbours in GloVe."""
+
+    copies: int = Field(default=20, ge=1, le=1_000)
+    """Of each example, beside itself (N_a)."""
+    probability: float = Field(default=0.4, ge=0, le=1)
+    """Of each word to be replaced (p_t); 0 repeats the examples."""
+    candidates: int = Field(default=15, ge=1, le=10_000)
+    """Most probable words from which a replacement is drawn uniformly (K)."""
+
+
 class SoftTargetLoss(ConfigModel):
     """How the outputs of a teacher, and before them its layers, are learned."""
 
@@ -50,6 +66,8 @@ class SoftTargetLoss(ConfigModel):
     teacher. Jiao et al. 2020, equation 10: 1."""
     layers: LayerDistillation | None = None
     """The teacher's embeddings, hidden states and attention, learned first; null: outputs alone."""
+    augment: Augmentation | None = None
+    """Copies of the examples, in both steps; null: the examples alone."""
 
 
 class TaskDistillation(SoftTargetLoss):
@@ -59,6 +77,15 @@ class TaskDistillation(SoftTargetLoss):
 
     teacher: str
     """Name of the arm whose fine-tuned networks teach, seed by seed."""
+
+
+def masked_problem(objective: Objective | None, representation: str) -> str:
+    """Why a network does not predict masked tokens from both sides; empty if it does."""
+    if representation != "bidirectional":
+        return f"it reads {representation}"
+    if objective is None or objective.output.kind != "masked_token":
+        return f"its output is {objective.output.kind if objective else 'not known'}"
+    return unsupported_request(objective)
 
 
 def distillation_problem(

@@ -1,9 +1,10 @@
 """The places of documents among all of a collection.
 
-Shapes: N examples, D documents.
+Shapes: N examples, Q queries, D documents.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,26 +16,51 @@ AT_ONCE = 1024
 """Queries whose similarities are in memory together."""
 
 
-def collection(examples: Examples) -> tuple[list[str], np.ndarray]:
-    """The distinct second texts of all examples, in order, and [N] the number of each example's."""
-    numbers: dict[str, int] = {}
-    own = [numbers.setdefault(text, len(numbers)) for _, text in examples.texts]
-    return list(numbers), np.array(own)
+@dataclass(frozen=True)
+class Collection:
+    """The distinct texts of pairs of queries and documents."""
+
+    queries: list[str]
+    """[Q] first texts, in order."""
+    documents: list[str]
+    """[D] second texts, in order."""
+    pairs: np.ndarray
+    """[N, 2] the number of each example's query, and of its document."""
+    left_out: np.ndarray
+    """[N] whether the document is no answer to the query, and not ranked for it: its grade is below
+    0, as of the document that a query is (BEIR ignores identical ids)."""
 
 
-def places(similarities: Callable[[slice], np.ndarray], numbers: np.ndarray) -> np.ndarray:
+def collection(examples: Examples) -> Collection:
+    """The queries and documents of all examples."""
+    texts: tuple[dict[str, int], dict[str, int]] = {}, {}
+    pairs = [
+        [known.setdefault(text, len(known)) for known, text in zip(texts, pair, strict=True)]
+        for pair in examples.texts
+    ]
+    left_out = examples.labels.astype(np.float64) < 0
+    return Collection(list(texts[0]), list(texts[1]), np.array(pairs), left_out)
+
+
+def places(similarities: Callable[[slice], np.ndarray], found: Collection) -> np.ndarray:
     """[N] `Place` of each example's document; NaN counts as the lowest similarity.
 
     Args:
-        similarities: of the examples in a slice with all documents, [n, D].
-        numbers: [N] of each example's document.
+        similarities: of the queries in a slice with all documents, [n, D].
     """
-    found: list[Place] = []
-    for start in range(0, len(numbers), AT_ONCE):
-        rows = slice(start, start + AT_ONCE)
-        given = similarities(rows)
+    queries, documents = found.pairs.T
+    order = np.argsort(queries, kind="stable")
+    members = np.split(order, np.cumsum(np.bincount(queries))[:-1])
+    result = column([(0, 0)] * len(queries))
+    for start in range(0, len(found.queries), AT_ONCE):
+        given = similarities(slice(start, start + AT_ONCE))
         given = np.where(np.isnan(given), -np.inf, given)
-        own = np.take_along_axis(given, numbers[rows, None], axis=1)
-        before, equal = (given > own).sum(axis=1), (given == own).sum(axis=1) - 1
-        found += zip(before.tolist(), equal.tolist(), strict=True)
-    return column(found)
+        for row, rows in zip(given, members[start : start + AT_ONCE], strict=True):
+            ranked = np.sort(np.delete(row, documents[rows[found.left_out[rows]]]))
+            own = row[documents[rows]]
+            below, upto = (np.searchsorted(ranked, own, side) for side in ("left", "right"))
+            equal = upto - below - ~found.left_out[rows]
+            result[rows] = column(
+                list(zip((len(ranked) - upto).tolist(), equal.tolist(), strict=True))
+            )
+    return result

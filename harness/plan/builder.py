@@ -17,7 +17,7 @@ from harness.finetuning.search.pretrain_search import TUNING_SEED, is_searched, 
 from harness.finetuning.search.space import branches_of
 from harness.models.checkpoints import files
 from harness.plan.continued_stages import adapted_model
-from harness.plan.costs import expected_flops, finetuning_flops, probe_flops
+from harness.plan.costs import augmenting_flops, expected_flops, finetuning_flops, probe_flops
 from harness.plan.graph import StageGraph
 from harness.plan.plan import CHOSEN, FinetuneRun, ProbeRun, RetainedLoss, SequentialScore
 from harness.plan.search_stages import add_pretrain_search, add_search
@@ -178,7 +178,7 @@ class PlanBuilder:
 
     def _add_task(self, arm: Arm, task: Task, tokenizers: Mapping[int, str]) -> None:
         evaluate, seeds = arm.evaluate, self.experiment.seeds
-        teacher = self.teaching.of_layers(arm)
+        teacher, augments = self.teaching.of_layers(arm), self.teaching.augmentations(arm)
         cost = finetuning_flops(arm, task, evaluate.finetune, teacher)
         has_model = arm.pretrain.model.facts.kind != "baseline"
         trained = has_model and task.train and evaluate.adaptation.trains
@@ -190,6 +190,7 @@ class PlanBuilder:
             first |= self.teaching.before(arm, task, seed, seeds.finetune[0])
             base = self._base_spec(arm, task, seed)
             tune["tune"] = add_search(graph, arm, task, base, first, cost)
+        cost += sum(augmenting_flops(arm, task, how) for how in augments)  # no trial teaches
         # Otherwise all fine-tuning seeds give the same result.
         varies = trained or (has_model and (evaluate.protocol.num_fewshot or evaluate.other_tasks))
         optional = {
@@ -198,6 +199,7 @@ class PlanBuilder:
             "save_weights": bool(evaluate.save_weights and trained),
             "teaches": bool(arm.name in self.teaching.teachers and trained),
             "teaches_layers": bool(arm.name in self.teaching.layer_teachers and trained),
+            "teaches_augmented": [self.graph.dump(how) for how in augments if trained],
         }
         given = {name: value for name, value in optional.items() if value}
         given |= self.graph.perturbation(evaluate)

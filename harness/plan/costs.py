@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from harness.data.corpora.packing import PAIR_FORMATS
 from harness.experiment.arms import Arm
 from harness.finetuning.compatibility import reading_of
+from harness.finetuning.distillation import Augmentation
 from harness.finetuning.protocol import Finetune
 from harness.models.checkpoints import files, weight_files
 from harness.models.counts.backbones import count_parameters
@@ -130,16 +131,28 @@ def finetuning_flops(arm: Arm, task: Task, settings: Finetune, teacher: Arm | No
             none.
     """
     protocol = arm.evaluate.protocol
-    examples = min(task.train_size, protocol.max_train_examples or task.train_size)
+    distillation = arm.evaluate.distillation
+    copies = distillation.augment.copies if distillation and distillation.augment else 0
+    examples = _num_examples(arm, task) * (1 + copies)
     one = _forward_flops(arm.pretrain, MEAN_TASK_TOKENS, reading_of(protocol, arm.pretrain))
     passes = TRAINING * (settings.auxiliary.num_passes if settings.auxiliary else 1)
     passes += SIFT_PASSES if settings.sift_weight else 0
     flops = passes * one * examples * settings.epochs
-    distillation = arm.evaluate.distillation
     if teacher and distillation and distillation.layers:
         taught = _forward_flops(teacher.pretrain, MEAN_TASK_TOKENS)
         flops += (TRAINING * one + taught) * examples * distillation.layers.epochs
     return flops
+
+
+def augmenting_flops(arm: Arm, task: Task, settings: Augmentation) -> float:
+    """FLOPs of a teacher that augments the examples of a task: a forward pass for each word, though
+    words of several tokens stay, and one for each example and copy."""
+    one = _forward_flops(arm.pretrain, MEAN_TASK_TOKENS)
+    return one * _num_examples(arm, task) * (MEAN_TASK_TOKENS + 1 + settings.copies)
+
+
+def _num_examples(arm: Arm, task: Task) -> int:
+    return min(task.train_size, arm.evaluate.protocol.max_train_examples or task.train_size)
 
 
 def probe_flops(arm: Arm, probe: str) -> float:

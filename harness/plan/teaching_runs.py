@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from harness.experiment.arms import Arm
+from harness.finetuning.distillation import Augmentation
 from harness.plan.plan import FinetuneRun
 from harness.tasks.task import Task
 
@@ -21,6 +22,7 @@ class TeachingRuns:
         given = [arm.evaluate.distillation for arm in arms]
         self.teachers = {one.teacher for one in given if one}
         self.layer_teachers = {one.teacher for one in given if one and one.layers}
+        self._augments = [(one.teacher, one.augment) for one in given if one and one.augment]
         self._keys: dict[tuple[str, str], dict[tuple[int, int], str]] = defaultdict(dict)
         """(arm, task) to (pretraining seed, fine-tuning seed) to key."""
 
@@ -33,6 +35,11 @@ class TeachingRuns:
         """The arm whose layers an arm learns; null if it learns none."""
         taught = arm.evaluate.distillation
         return self.arms[taught.teacher] if taught and taught.layers else None
+
+    def augmentations(self, arm: Arm) -> list[Augmentation]:
+        """How an arm augments examples for its students: distinct settings, in one order."""
+        own = {repr(how): how for name, how in self._augments if name == arm.name}
+        return [own[name] for name in sorted(own)]
 
     def before(self, arm: Arm, task: Task, pretrain_seed: int, seed: int) -> dict[str, str]:
         """Role to key of the run on `task` from which a run of `arm` with these seeds learns; empty

@@ -13,10 +13,12 @@ from harness.data.digests import digest
 from harness.data.microworld import examples
 from harness.tasks import loaders
 from harness.tasks.examples import Answers, Examples, content_holdout
+from harness.tasks.judged_pairs import DOCUMENTS, QUERIES, judged_pairs
 from harness.tasks.labels import check_choices, check_class_names, check_tags, read_labels
 from harness.tasks.preprocessing import NOWHERE, PREPROCESSORS, Columns
 from harness.tasks.task import (
     HOLDOUT_SPLIT,
+    CollectionData,
     FileData,
     HubData,
     MicroworldData,
@@ -111,7 +113,7 @@ def fingerprint(task: Task) -> str:
         return digest([file_of(task, name) for name in sorted(data.files)])
     if isinstance(data, PluginData):
         return f"plugin:{data.name}"
-    sources = {(data.path, data.config, data.revision)} | {
+    sources = {(data.path, data.config, data.revision), *collection_of(data)} | {
         source_of(data, split) for split in available_splits(task)
     }
     return "+".join(hub.fingerprint(*source) for source in sorted(sources, key=str))
@@ -131,13 +133,26 @@ def source_of(data: HubData, split: Split) -> tuple[str, str | None, str | None]
     return data.path, split.config or data.config, data.revision
 
 
+def collection_of(data: HubData) -> list[tuple[str, str | None, str | None]]:
+    """Repository, config and commit of the documents and the queries of judgements; none for other
+    data."""
+    if not isinstance(data, CollectionData):
+        return []
+    return [(data.collection, config, data.collection_revision) for config in (DOCUMENTS, QUERIES)]
+
+
 def _columns(task: Task, split: Split) -> Columns:
     data, name = task.data, split.of or split.name
     if isinstance(data, HubData):
         path, config, revision = source_of(data, split)
         dataset = hub.load(path, config, name, revision)
         check_class_names(task, dataset)
-        return dataset[:]
+        if not (collection := collection_of(data)):
+            return dataset[:]
+        documents, queries = (
+            hub.load(path, part, str(part), commit)[:] for path, part, commit in collection
+        )
+        return judged_pairs(documents, queries, dataset[:])
     if isinstance(data, FileData):
         return hub.load_file(data.source, file_of(task, name))[:]
     if isinstance(data, PluginData):

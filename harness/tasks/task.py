@@ -35,6 +35,17 @@ class HubData(ConfigModel):
     """Commit of the Hub repository; null takes the latest one, which may change."""
 
 
+class CollectionData(HubData):
+    """Judgements on the Hub, whose splits are those of the task, and the collection that they are
+    about in another repository (Thakur et al. 2021, BEIR): `judged_pairs.py` joins them."""
+
+    source: Literal["collection"] = "collection"  # type: ignore[assignment]
+    collection: str
+    """Repository with the configs `corpus` and `queries`."""
+    collection_revision: str | None = None
+    """Its commit; null takes the latest one."""
+
+
 class MicroworldData(ConfigModel):
     """A data set of the micro-world, generated from a seed."""
 
@@ -66,7 +77,10 @@ class PluginData(ConfigModel):
 
 HOLDOUT_SPLIT = "validation"
 """Split that `FileData.holdout_fraction` draws from the train file."""
-Data = Annotated[HubData | MicroworldData | FileData | PluginData, Field(discriminator="source")]
+Data = Annotated[
+    HubData | CollectionData | MicroworldData | FileData | PluginData,
+    Field(discriminator="source"),
+]
 
 
 class Split(ConfigModel):

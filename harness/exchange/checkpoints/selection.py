@@ -12,6 +12,13 @@ from harness.analysis.frames.trials import selected_trials
 from harness.analysis.results import Results
 from harness.core.config import unknown_name
 from harness.core.files import DRAFT, atomic_folder, output_folder
+from harness.exchange.checkpoints.bi_encoders import (
+    is_bi_encoder,
+    pretrained,
+    protocol_of_arm,
+    protocol_of_stage,
+    start_of,
+)
 from harness.exchange.checkpoints.card_data import (
     KINDS,
     Card,
@@ -24,6 +31,7 @@ from harness.exchange.checkpoints.card_data import (
 from harness.exchange.checkpoints.eval_results import write_eval_results
 from harness.exchange.checkpoints.model_card import write_card
 from harness.experiment.arms import Arm
+from harness.finetuning.protocol import Protocol
 from harness.leaderboard.table import protocol_line
 from harness.models.checkpoints import files, weight_files
 from harness.models.checkpoints.sentence_embeddings import MODULES
@@ -44,6 +52,8 @@ class SelectedModel:
     tokenizer: str
     """Key of the stage that made the tokenizer."""
     card: Card
+    embeds: Protocol | None = None
+    """How it embeds texts; null: not at all, or as its own files say."""
 
 
 def export(selected: SelectedModel, store: Store, out: Path) -> Path:
@@ -68,7 +78,7 @@ def export(selected: SelectedModel, store: Store, out: Path) -> Path:
             files.copy(original, draft)
             notes = []
         else:
-            notes = write_network(folders[0] / "model", folders[1], draft)
+            notes = write_network(folders[0] / "model", folders[1], draft, selected.embeds)
         if selected.card.scores:
             write_eval_results(selected.card.scores, draft)
         card = replace(
@@ -105,7 +115,8 @@ def _check_empty(out: Path) -> None:
 
 
 def of_experiment(results: Results, arm: str | None, seed: int | None) -> SelectedModel:
-    """The network of an arm that its tasks start from.
+    """The network of an arm that its tasks start from: of a bi-encoder, that of the first
+    fine-tuning seed.
 
     Args:
         arm: null: the only one.
@@ -137,6 +148,7 @@ def of_experiment(results: Results, arm: str | None, seed: int | None) -> Select
         seed=seed,
         run=chosen.pretrain,
         scores=_scores(results, chosen, seed),
+        embeds=protocol_of_arm(chosen),
     )
 
 
@@ -148,13 +160,14 @@ def _network(results: Results, arm: str, seed: int) -> str:
     """
     plan = results.plan
     starts: dict[str, dict[str, None]] = {}
+    seed_of_tasks = min((one.finetune_seed for one in results.finetune_runs), default=0)
     runs: list[tuple[FinetuneRun | ProbeRun, str]] = [
-        *((one, one.task) for one in results.finetune_runs),
+        *((one, one.task) for one in results.finetune_runs if one.finetune_seed == seed_of_tasks),
         *((one, one.probe) for one in plan.probe_runs),
     ]
     for run, name in runs:
         if (run.arm, run.pretrain_seed) == (arm, seed):
-            starts.setdefault(plan.stages[run.key].parents["pretrain"], {})[name] = None
+            starts.setdefault(start_of(plan, run.key), {})[name] = None
     if len(starts) > 1:
         keys = "; ".join(f"{key} of {', '.join(names)}" for key, names in starts.items())
         raise ValueError(
@@ -171,26 +184,30 @@ def _selected(
     seed: int | None = None,
     run: Pretrain | None = None,
     scores: CardScores | None = None,
+    embeds: Protocol | None = None,
 ) -> SelectedModel:
     """A stage with its card; null: as recorded in the store, which does not name the recipe."""
     spec = store.spec(record)
-    first, steps = history(record, store)
+    network, task_steps = pretrained(record, store)
+    first, steps = history(network, store)
     card = Card(
         name=name,
         run=with_chosen_settings(run, first, store) if run else recorded_run(first, store),
         recipe=run.recipe if run else None,
-        seed=int(spec.get("seed", 0)) if seed is None else seed,
+        seed=int(store.spec(first).get("seed", 0)) if seed is None else seed,
         key=record.key,
         made_with=record.made_with,
         metrics=first.metrics,
         steps=steps,
+        task_steps=task_steps,
         scores=scores,
     )
-    return SelectedModel(record, spec["parents"]["tokenizer"], card)
+    protocol = protocol_of_stage(record, spec) or embeds
+    return SelectedModel(record, spec["parents"]["tokenizer"], card, protocol)
 
 
 def of_stage(key: str, store: Store) -> SelectedModel:
-    """The network of a stage of pretraining or continued pretraining.
+    """The network of a stage of pretraining or continued pretraining, or a bi-encoder.
 
     Raises:
         ValueError: no finished stage has this key, or it is of another kind.
@@ -201,9 +218,10 @@ def of_stage(key: str, store: Store) -> SelectedModel:
             f"{key!r} must be an experiment file (.yaml) or the key of a finished stage in the "
             "store; 'harness status' lists the keys"
         )
-    if record.kind not in KINDS:
+    if record.kind not in KINDS and not is_bi_encoder(record.kind, store.spec(record)):
         raise ValueError(
-            f"export needs a stage of kind {' or '.join(KINDS)}, but {key} is of kind {record.kind}"
+            f"export needs a stage of kind {' or '.join(KINDS)}, or a bi-encoder, but {key} is of "
+            f"kind {record.kind}"
         )
     return _selected(record, store, f"stage {key}")
 

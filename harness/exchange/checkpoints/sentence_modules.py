@@ -8,11 +8,14 @@ from typing import Any
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from harness.finetuning.pooling import pooling_of
+from harness.finetuning.protocol import Protocol
 from harness.models.backbone import Backbone
 from harness.models.checkpoints.dense_layers import MAKERS, PREFIX
 from harness.models.checkpoints.sentence_embeddings import (
     LENGTH,
     MODULES,
+    NEW_MODES,
     POOLINGS,
     SentenceEmbedding,
 )
@@ -26,6 +29,19 @@ def embeds_texts(backbone: Backbone) -> bool:
     are read from the states of its encoder there, but of its decoder here."""
     own = backbone.embedding
     return own is not None and not own.problem and backbone.representation != "encoder_decoder"
+
+
+def define_embedding(backbone: Backbone, protocol: Protocol) -> None:
+    """Gives a network the embedding by which a protocol compares texts: its own, if a checkpoint
+    defined one and the pooling is `native`. An encoder-decoder gets none."""
+    keeps_own = backbone.embedding is not None and protocol.pooling == "native"
+    if keeps_own or backbone.representation == "encoder_decoder":
+        return
+    pooling = pooling_of(protocol.pooling, backbone.representation, backbone.family)
+    backbone.embedding = SentenceEmbedding.read(
+        {"pooling": pooling, "max_length": protocol.max_sequence_length}
+    )
+    backbone.projection = ()
 
 
 def write_modules(backbone: Backbone, out: Path) -> None:
@@ -50,8 +66,7 @@ def write_modules(backbone: Backbone, out: Path) -> None:
 def _modules(own: SentenceEmbedding, backbone: Backbone) -> Iterator[Module]:
     """The modules in order."""
     yield "Transformer", {}, {}
-    modes = {mode: pooling in own.poolings for mode, pooling in POOLINGS.items()}
-    yield "Pooling", {"word_embedding_dimension": backbone.hidden_size, **modes}, {}
+    yield "Pooling", {"word_embedding_dimension": backbone.hidden_size, **_modes(own)}, {}
     linear = [layer for one in backbone.projection for layer in one if isinstance(layer, nn.Linear)]
     for dense, layer in zip(own.dense, linear, strict=True):
         weights = {PREFIX + name: weight for name, weight in layer.state_dict().items()}
@@ -64,6 +79,15 @@ def _modules(own: SentenceEmbedding, backbone: Backbone) -> Iterator[Module]:
         )
     if own.normalize:
         yield "Normalize", {}, {}
+
+
+def _modes(own: SentenceEmbedding) -> dict[str, Any]:
+    """The poolings as all versions read them; in another order, as versions from 6 on."""
+    modes = {mode: pooling in own.poolings for mode, pooling in POOLINGS.items()}
+    if own.poolings == tuple(POOLINGS[mode] for mode, used in modes.items() if used):
+        return modes
+    new = {POOLINGS[mode]: name for name, mode in NEW_MODES.items()}
+    return {"pooling_mode": [new[pooling] for pooling in own.poolings]}
 
 
 def _write(content: Any, file: Path) -> None:

@@ -5,18 +5,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 
 from harness.execution.stages.context import Metrics, StageContext, write_json
 from harness.execution.stages.planned_data import read_examples
 from harness.execution.stages.search import tuned_spec
 from harness.execution.stages.task_runner import TaskRunner, head_file
+from harness.execution.stages.teaching import save_outputs
 from harness.finetuning.adapted_weights import save_adapted
 from harness.finetuning.diagnostics import DIAGNOSTICS_FILE
 from harness.finetuning.multitask import TaskData, save_head
 from harness.finetuning.run import finetune as train
-from harness.finetuning.soft_targets import OUTPUTS
 from harness.finetuning.task_chain import Multitask
 from harness.finetuning.teacher_layers import save_network
 from harness.tasks import scores
@@ -90,7 +89,7 @@ def finetune(context: StageContext) -> Metrics:
     if spec.get("save_weights") and run.model:
         save_adapted(run.model, runner.adaptation, context.out / "weights")
     if spec.get("teaches") and run.model:
-        np.save(context.out / OUTPUTS, runner.train_outputs(run.model))
+        save_outputs(runner, run.model, context.out)
     if spec.get("teaches_layers") and run.model:
         save_network(run.model.backbone, runner.head.tokenizer, context.out)
     frames, counts = [], {}

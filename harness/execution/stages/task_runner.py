@@ -15,6 +15,7 @@ from harness.execution.stages.context import StageContext
 from harness.execution.stages.planned_data import read_examples
 from harness.finetuning import baselines
 from harness.finetuning.adaptation import read_adaptation
+from harness.finetuning.augmentation import outputs_folder, taught_examples
 from harness.finetuning.baselines.predictor import Predictor
 from harness.finetuning.costs import Costs
 from harness.finetuning.diagnostics import TRAIN_SCORES
@@ -114,7 +115,13 @@ class TaskRunner:
         objectives are learned from it."""
         learned = self.settings.auxiliary and self.settings.auxiliary.is_learned
         holdout = self.encode(self._split[1]) if learned else None
-        return TaskData(self.head, self.encode(self.train_examples), self._soft_targets, holdout)
+        return TaskData(self.head, self.encode(self._taught_examples), self._soft_targets, holdout)
+
+    @cached_property
+    def _taught_examples(self) -> Examples | None:
+        """The train set, with the copies that a teacher made of it, if any."""
+        given = self.context.spec.get("distillation")
+        return taught_examples(given, self.context.inputs, self.train_examples)
 
     @cached_property
     def _soft_targets(self) -> SoftTargets | None:
@@ -122,19 +129,18 @@ class TaskRunner:
         given = self.context.spec.get("distillation")
         if not given:
             return None
-        assert self.train_examples is not None
-        shape = len(self.train_examples), self.head.num_outputs
-        settings = SoftTargetLoss.model_validate(given)
-        folder = self.context.inputs["teacher"]
-        targets = read_soft_targets(folder, settings, shape)
+        assert self._taught_examples is not None
+        shape = len(self._taught_examples), self.head.num_outputs
+        settings, folder = SoftTargetLoss.model_validate(given), self.context.inputs["teacher"]
+        targets = read_soft_targets(outputs_folder(folder, settings.augment), settings, shape)
         if not settings.layers:
             return targets
         return replace(targets, network=read_network(folder, self.head.tokenizer))
 
-    def train_outputs(self, model: TaskModel) -> np.ndarray:
-        """[num_examples, C] outputs of a model on the train set, from which others learn."""
-        data, precision = self.encode(self.train_examples), self.context.compute.precision
-        return outputs(model, self.head, data, precision)
+    def outputs(self, model: TaskModel, examples: Examples) -> np.ndarray:
+        """[num_examples, C] outputs of a model with this runner's head."""
+        precision = self.context.compute.precision
+        return outputs(model, self.head, self.encode(examples), precision)
 
     @property
     def truncated(self) -> float:

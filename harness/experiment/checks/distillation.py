@@ -6,7 +6,7 @@ from harness.core.config import unknown_name
 from harness.data.corpora.sources import text_of_tokenizer
 from harness.experiment.arms import Arm
 from harness.experiment.checks.grid import Problems
-from harness.finetuning.distillation import LayerDistillation
+from harness.finetuning.distillation import LayerDistillation, masked_problem
 from harness.pretraining.recipes.compatibility import layer_problems
 from harness.pretraining.recipes.pretrain import Pretrain
 
@@ -37,6 +37,12 @@ def problems(arm: Arm, arms: Sequence[Arm]) -> Problems:
         teacher = others[given]
         for why in _unsuitable(teacher, arm):
             yield place, f"evaluate.distillation.teacher: {given!r} must {why}"
+        if distillation.augment and (why := _not_masked(teacher)):
+            yield (
+                (*FIELD, "augment"),
+                f"{arm.name!r}: evaluate.distillation.augment needs a teacher whose network "
+                f"predicts masked tokens, but {given!r} does not: {why}; leave it out",
+            )
         if distillation.layers:
             for why in _layers(distillation.layers, teacher, arm):
                 yield (*FIELD, "layers"), f"{arm.name!r}: evaluate.distillation.layers: {why}"
@@ -61,6 +67,14 @@ def _unsuitable(teacher: Arm, student: Arm) -> Iterator[str]:
                 f"read the training examples of {student.name!r}, whose evaluate.protocol.{name} "
                 f"is {wanted}, but has {own}"
             )
+
+
+def _not_masked(teacher: Arm) -> str:
+    """Why the network of a teacher gives no candidates for words; empty if it does."""
+    if _is_baseline(teacher):
+        return "there is none"
+    run = teacher.pretrain
+    return masked_problem(run.objective.components[-1][1], run.representation)
 
 
 def _layers(settings: LayerDistillation, teacher: Arm, student: Arm) -> Iterator[str]:

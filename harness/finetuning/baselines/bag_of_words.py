@@ -109,10 +109,9 @@ def most_common_words(task: Task, train: Examples | None) -> Predictor:
     def predict(examples: Examples) -> np.ndarray:
         counter = TfidfVectorizer(use_idf=False, token_pattern=TOKEN)
         counter.fit(text for pair in examples.texts for text in pair)
-        documents, numbers = collection(examples)
-        queries = counter.transform([query for query, _ in examples.texts])
-        stored = counter.transform(documents).T
-        return places(lambda rows: (queries[rows] @ stored).toarray(), numbers)
+        found = collection(examples)
+        queries, stored = counter.transform(found.queries), counter.transform(found.documents).T
+        return places(lambda rows: (queries[rows] @ stored).toarray(), found)
 
     return predict
 

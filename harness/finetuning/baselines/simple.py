@@ -34,8 +34,9 @@ def no_order(task: Task, train: Examples | None) -> Predictor:
     """The same similarity for all documents."""
 
     def predict(examples: Examples) -> np.ndarray:
-        documents, numbers = collection(examples)
-        return places(lambda rows: np.zeros((len(numbers[rows]), len(documents))), numbers)
+        found = collection(examples)
+        size = len(found.documents)
+        return places(lambda rows: np.zeros((len(found.queries[rows]), size)), found)
 
     return predict
 

@@ -1,6 +1,6 @@
 """Retrieval by the cosine of embeddings: exact search among all documents of a split.
 
-Shapes: N examples, D documents, H hidden size.
+Shapes: N examples, Q queries, D documents, H hidden size.
 """
 
 from collections.abc import Sequence
@@ -21,9 +21,9 @@ class Retrieval(Similarity):
     documents are encoded once, whatever the number of pairs."""
 
     def encode(self, examples: Examples) -> Encoded:
-        """A row for each example's query [N], then for each document [D]."""
-        documents, _ = collection(examples)
-        texts = [(query,) for query, _ in examples.texts] + [(text,) for text in documents]
+        """A row for each query [Q], then for each document [D]."""
+        found = collection(examples)
+        texts = [(text,) for text in (*found.queries, *found.documents)]
         return self.tokenized(texts, np.zeros(len(texts)))
 
     def decode(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
@@ -32,6 +32,6 @@ class Retrieval(Similarity):
 
     def predictions(self, decoded: Sequence[Any], data: Encoded, examples: Examples) -> np.ndarray:
         """[N] `harness.finetuning.ranking.Place` of each example's document."""
-        _, numbers = collection(examples)
-        queries, documents = np.split(np.stack(decoded), [len(examples)])
-        return places(lambda rows: queries[rows] @ documents.T, numbers)
+        found = collection(examples)
+        queries, documents = np.split(np.stack(decoded), [len(found.queries)])
+        return places(lambda rows: queries[rows] @ documents.T, found)

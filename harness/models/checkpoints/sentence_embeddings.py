@@ -16,6 +16,8 @@ MODULES = "modules.json"
 """The modules of the model in order, each with its type and its folder."""
 LENGTH = "sentence_bert_config.json"
 PROMPTS = "config_sentence_transformers.json"
+UNLIMITED = 1_000_000
+"""From here on, a length stands for none: transformers writes 10^30."""
 SENTENCE = "sentence_embedding"
 """What a Dense module reads unless its configuration says otherwise."""
 OWN_DENSE = "dense/model.safetensors"
@@ -34,6 +36,17 @@ POOLINGS: dict[str, Pooling] = {
 }
 """Mode in the configuration of a Pooling module to pooling, in the order in which several are
 concatenated, whatever their order in the file (sentence_transformers/models/Pooling.py)."""
+
+NEW_MODES: dict[str, str] = {
+    "cls": "pooling_mode_cls_token",
+    "max": "pooling_mode_max_tokens",
+    "mean": "pooling_mode_mean_tokens",
+    "mean_sqrt_len_tokens": "pooling_mode_mean_sqrt_len_tokens",
+    "weightedmean": "pooling_mode_weightedmean_tokens",
+    "lasttoken": "pooling_mode_lasttoken",
+}
+"""Value of `pooling_mode`, which newer versions write (one, or a list in the order of
+concatenation), to mode (sentence_transformers/sentence_transformer/modules/pooling.py, 6.2)."""
 
 Activation = Literal["tanh", "identity", "relu", "gelu"]
 ACTIVATIONS: dict[str, Activation] = {
@@ -108,13 +121,13 @@ def read_embedding(folder: Path) -> SentenceEmbedding | None:
         return None
     modules = _modules(folder)
     kinds = [_kind(module) for module in modules]
-    length, modes = _read(folder / LENGTH).get("max_seq_length"), _modes(folder, modules)
+    length, modes = _max_length(folder), _modes(folder, modules)
     known = {"normalize": "Normalize" in kinds, "max_length": length}
     if why := _problem(folder, modules, modes):
         return SentenceEmbedding(
             **known, problem=f"{why}, which is not supported; set protocol.pooling"
         )
-    poolings = tuple(POOLINGS[mode] for mode in POOLINGS if mode in modes)
+    poolings = tuple(POOLINGS[mode] for mode in modes)
     return SentenceEmbedding(
         **known,
         pooling=poolings if len(poolings) > 1 else poolings[0],
@@ -153,11 +166,25 @@ def _problem(folder: Path, modules: Sequence[dict[str, str]], modes: Sequence[st
     return f"its texts begin with the prompt {prompt!r}" if prompt else ""
 
 
+def _max_length(folder: Path) -> int | None:
+    """Most tokens of a text, which versions from 6 on state in the tokenizer alone; null if it is
+    not stated."""
+    config = _read(folder / LENGTH)
+    if "transformer_task" in config:
+        length = _read(folder / "tokenizer_config.json").get("model_max_length")
+        return length if isinstance(length, int) and length < UNLIMITED else None
+    return config.get("max_seq_length")
+
+
 def _modes(folder: Path, modules: Sequence[dict[str, str]]) -> list[str]:
-    """The modes of pooling that its module switches on."""
+    """The modes of pooling that its module switches on, in the order of their concatenation."""
     paths = [module["path"] for module in modules if _kind(module) == "Pooling"]
     pooling = _read(folder / paths[-1] / "config.json") if paths else {}
-    return [name for name, used in pooling.items() if used is True and name.startswith("pooling")]
+    new = pooling.get("pooling_mode", [])
+    named = [NEW_MODES.get(mode, mode) for mode in ([new] if isinstance(new, str) else new)]
+    used = [name for name, on in pooling.items() if on is True and name.startswith("pooling")]
+    order = [*POOLINGS, *used]  # unknown ones last
+    return named or sorted(used, key=order.index)
 
 
 def _dense_paths(modules: Sequence[dict[str, str]]) -> list[str]:

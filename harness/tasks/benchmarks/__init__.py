@@ -1,10 +1,10 @@
 """Published benchmarks: their tasks and suites, one file for each, and suites across them.
 
-Left out: the coreference of OntoNotes (its documents have more entities than tags can number), the
-generation of dialogue (no agreed metric), and BEIR (documents, queries and judgements are data sets
-of their own, and a task reads one).
+Left out: the coreference of OntoNotes (its documents have more entities than tags can number), and
+the generation of dialogue (no agreed metric).
 """
 
+from harness.tasks.benchmarks.beir import BEIR_TASKS, BEIR_V1
 from harness.tasks.benchmarks.dapt import DAPT_TASKS, DAPT_V1
 from harness.tasks.benchmarks.dialogue import DIALOGUE_TASKS, DREAM_V1
 from harness.tasks.benchmarks.food_to_film import FOOD_TO_FILM_TASK, FOOD_TO_FILM_V1
@@ -61,6 +61,7 @@ REAL_TASKS: tuple[Task, ...] = (
     *STS_TASKS,
     *DIALOGUE_TASKS,
     *RETRIEVAL_TASKS,
+    *BEIR_TASKS,
 )
 
 REAL_SUITES: tuple[Suite, ...] = (
@@ -83,4 +84,5 @@ REAL_SUITES: tuple[Suite, ...] = (
     STS_MEAN_V1,
     DREAM_V1,
     RETRIEVAL_V1,
+    BEIR_V1,
 )

@@ -11,7 +11,7 @@ from harness.data import hub
 from harness.data.corpora import CORPORA, FACTS
 from harness.data.corpora.sources import HubCorpus
 from harness.tasks import SUITES, TASKS
-from harness.tasks.load_examples import source_of
+from harness.tasks.load_examples import collection_of, source_of
 from harness.tasks.probes import PROBES
 from harness.tasks.probes.probe import Probe
 from harness.tasks.task import HubData, Task
@@ -138,7 +138,10 @@ def sources(user: User) -> list[Source]:
         return [(data.path, user.categories, data.revision)]
     others = [source_of(data, split) for split in (*user.evaluation, *user.test)]
     found = dict.fromkeys([(data.path, data.config, data.revision), *others])
-    return [(path, (config,), revision) for path, config, revision in found]
+    collection = collection_of(data)
+    configs = tuple(config for _, config, _ in collection)
+    both = [(path, configs, revision) for path, _, revision in collection[:1]]
+    return [*((path, (config,), revision) for path, config, revision in found), *both]
 
 
 def data_sets() -> list[DataSet]:

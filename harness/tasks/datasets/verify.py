@@ -10,7 +10,12 @@ from harness.data.corpora.sources import HubCorpus
 from harness.tasks.datasets.catalog import DataSet, User, users
 from harness.tasks.datasets.fetch import SUMS, read_sums, sha256
 from harness.tasks.examples import Examples
-from harness.tasks.load_examples import available_splits, load_examples, source_of
+from harness.tasks.load_examples import (
+    available_splits,
+    collection_of,
+    load_examples,
+    source_of,
+)
 from harness.tasks.probes.probe import Probe
 from harness.tasks.task import HubData, Split, Task
 
@@ -77,7 +82,7 @@ def _found(user: User, one: DataSet) -> list[str]:
         from harness.tasks.probes.items import load_items
 
         return [f"{len(load_items(user)):,} items"]
-    counts, warnings = [], []
+    counts, warnings = _sizes(user, one), []
     for split in _splits(user, one):
         examples = load_examples(user, split)
         counts.append(f"{split.name} {len(examples):,}")
@@ -86,6 +91,13 @@ def _found(user: User, one: DataSet) -> list[str]:
                 f"warning: {split.name} has only the class {found}, so its scores mean nothing"
             )
     return [", ".join(counts), *warnings]
+
+
+def _sizes(task: Task, one: DataSet) -> list[str]:
+    """Numbers of documents and queries of a collection; empty for data with labels."""
+    assert isinstance(task.data, HubData)
+    found = [place for place in collection_of(task.data) if place[0] == one.path]
+    return [f"{part} {len(hub.load(path, part, str(part), at)):,}" for path, part, at in found]
 
 
 def _counted(corpus: HubCorpus, one: DataSet) -> str:

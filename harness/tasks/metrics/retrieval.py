@@ -3,7 +3,8 @@
 A group has all documents that are ranked, with their similarities (kind similarity), or those that
 have a grade, with their places in a collection (kind retrieval): its others have the grade 0.
 
-A document is relevant if its grade is positive. Documents of equal similarity have no order: a
+A document is relevant if its grade is positive; a grade below 0 counts as 0 (in a collection, such
+a document is not ranked for its query). Documents of equal similarity have no order: a
 score is its mean over all of theirs (McSherry and Najork 2008, "Computing information retrieval
 performance measures efficiently in the presence of tied scores", ECIR), so that a network that
 scores all alike gets what chance gives. torchmetrics does so for nDCG alone, takes documents with a
@@ -87,7 +88,7 @@ def _metric(name: str, ranked: Ranked, note: str) -> Metric:
     """The mean of `ranked` over the queries."""
 
     def scores(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
-        grades = labels.astype(np.float64)
+        grades = np.maximum(labels.astype(np.float64), 0)
         return np.array(
             [ranked(grades[rows], *_standings(predictions[rows])) for rows in members(groups)]
         )

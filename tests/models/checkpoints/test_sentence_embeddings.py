@@ -99,6 +99,36 @@ def test_pooling_and_normalisation_are_read(
 
 
 @pytest.mark.parametrize(
+    ("mode", "poolings"),
+    [
+        ("mean", ("mean",)),
+        ("lasttoken", ("last",)),
+        (["weightedmean", "cls", "mean_sqrt_len_tokens", "max"], None),
+    ],
+)
+def test_modes_are_read_as_newer_versions_write_them(
+    mode: Any, poolings: tuple[str, ...] | None, tmp_path: Path
+) -> None:
+    """In the order of the list, which is that of their concatenation."""
+    config = {"embedding_dimension": 32, "pooling_mode": mode, "include_prompt": True}
+    found = read_embedding(write_modules(tmp_path, kinds=KINDS[:2], **{"1_Pooling/config": config}))
+    assert found and not found.problem
+    assert found.poolings == (poolings or ("weighted_mean", "cls", "mean_sqrt_len", "max"))
+
+
+@pytest.mark.parametrize(("length", "found"), [(64, 64), (10**30, None), (None, None)])
+def test_the_length_of_newer_versions_is_that_of_the_tokenizer(
+    length: int | None, found: int | None, tmp_path: Path
+) -> None:
+    folder = write_modules(
+        tmp_path,
+        sentence_bert_config={"transformer_task": "feature-extraction"},
+        tokenizer_config={"model_max_length": length},
+    )
+    assert (own := read_embedding(folder)) and own.max_length == found
+
+
+@pytest.mark.parametrize(
     ("mode", "kinds", "more", "problem"),
     [
         ("mean_tokens", ("Transformer", "Pooling", "LSTM"), {}, "the module LSTM"),

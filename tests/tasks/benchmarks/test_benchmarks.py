@@ -17,7 +17,7 @@ from harness.tasks.benchmarks import REAL_SUITES, REAL_TASKS
 from harness.tasks.benchmarks.sts import STS_V1
 from harness.tasks.benchmarks.superglue import SUPERGLUE_V2
 from harness.tasks.examples import Answers, Examples
-from harness.tasks.load_examples import available_splits, load_examples
+from harness.tasks.load_examples import available_splits, collection_of, load_examples
 from harness.tasks.preprocessing import NOWHERE, PREPROCESSORS
 from harness.tasks.task import HubData, Split, Suite, Task
 from tests.tasks.mirrors import HUB, ROWS, Mirror, invented
@@ -85,6 +85,7 @@ def test_every_schema_is_some_tasks() -> None:
         for split in (Split(name="train"), *task.evaluation):
             own = split.config if split.path else split.config or task.data.config
             used.add((split.path or task.data.path, own))
+        used |= {(path, config) for path, config, _ in collection_of(task.data)}
     assert used == set(HUB)
 
 
