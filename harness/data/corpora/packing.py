@@ -33,7 +33,7 @@ class Packing(ConfigModel):
     """`sequential` reads the sequences in the order of the corpus in each epoch, for a curriculum
     (`corpus.sort_by`); null shuffles them."""
     pairs: Literal["contiguous"] | None = None
-    """Pairs that no sentence-pair loss asks for: `contiguous`, B follows A; null: those of NSP, half
+    """Pairs where no sentence-pair loss draws its own: `contiguous`, B follows A; null: NSP's, half
     of them random."""
 
     @model_validator(mode="after")

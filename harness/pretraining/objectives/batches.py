@@ -22,8 +22,8 @@ from harness.pretraining.budget import Phase
 from harness.pretraining.objectives.cooccurrence import Cells, CellSampler
 from harness.pretraining.objectives.crops import crops
 from harness.pretraining.objectives.layout import Layout, Rows
-from harness.pretraining.objectives.negatives import NegativeSampling
 from harness.pretraining.objectives.marks import marked
+from harness.pretraining.objectives.negatives import NegativeSampling
 from harness.pretraining.objectives.objective import AnyObjective, Objective, parts_of
 from harness.pretraining.objectives.outputs import Cooccurrence
 from harness.pretraining.objectives.targets import Batch, assemble

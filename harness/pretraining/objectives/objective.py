@@ -276,7 +276,5 @@ def parts_of(objective: AnyObjective) -> tuple[Component, ...]:
     if isinstance(objective, Mixture):
         return objective.mixture
     return (
-        Component.model_construct(
-            weight=1.0, mode_token=None, segments=None, objective=objective
-        ),
+        Component.model_construct(weight=1.0, mode_token=None, segments=None, objective=objective),
     )

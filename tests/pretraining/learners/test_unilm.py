@@ -15,7 +15,10 @@ from harness.data.corpora.packing import Packing
 from harness.data.corpora.token_stream import TokenStream
 from harness.data.tokenizers import Tokenizer
 from harness.experiment.recipe_defaults import expand_names, resolve_pretrain
-from harness.models import Architecture, Size
+from harness.models import FAMILY_FIELDS, MODELS, Architecture, Size
+from harness.models.blueprints import Tokens
+from harness.models.build import build
+from harness.models.counts.backbones import count_parameters
 from harness.plan.costs import pretraining_cost
 from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.learners.factory import make_learner
@@ -206,11 +209,10 @@ def test_rows_of_a_pattern(pattern: str) -> None:
     assert near < 0.7 if pattern == "bidirectional" else near == 1
 
 
-@pytest.mark.parametrize("pattern", ["prefix"])
-def test_both_segments_are_masked(pattern: str) -> None:
+def test_both_segments_are_masked() -> None:
     """Dong et al. 2019, section 2.3."""
     masked = np.zeros(2)
-    for step in steps_of(pattern, 30):
+    for step in steps_of("prefix", 30):
         batch = maker().batch(step)
         row, place = np.divmod(batch["positions"], batch["input_ids"].shape[1])
         in_source = place < batch["prefix_lengths"][row]
@@ -226,6 +228,19 @@ def test_a_row_without_a_second_segment_is_cut_in_half() -> None:
     for step in range(10):
         batch = made.batch(step)
         assert np.array_equal(batch["prefix_lengths"], batch["num_tokens"] // 2)
+
+
+@pytest.mark.parametrize("family", FAMILY_FIELDS["segment_types"])
+def test_every_family_with_segments_may_have_more(family: str) -> None:
+    tokens, size = Tokens(VOCAB, 0, CLS, SEP), spec().size
+    numbers = []
+    for types in (3, 6):
+        architecture = MODELS[family].model_copy(update={"segment_types": types})
+        network = build(architecture, size, tokens, "bidirectional", 0).network
+        numbers.append(sum(weight.numel() for weight in network.parameters()))
+        numbers.append(count_parameters(architecture, size, VOCAB))
+    width = MODELS[family].embedding_size or size.hidden_size
+    assert numbers[2] - numbers[0] == numbers[3] - numbers[1] == 3 * width
 
 
 def test_the_recipe_is_bert_large_with_four_more_segments() -> None:

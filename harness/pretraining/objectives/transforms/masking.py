@@ -25,7 +25,6 @@ from harness.pretraining.objectives.transforms.span_selection import (
 from harness.pretraining.objectives.transforms.transform import Transform, TransformResult
 from harness.pretraining.objectives.vocabulary import Vocabulary
 
-
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
