@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from harness.data.corpora.packing import PAIR_FORMATS
 from harness.models.counts.shapes import segment_types
-from harness.pretraining.objectives.objective import parts_of
+from harness.pretraining.objectives.objective import Mixture, parts_of
 from harness.pretraining.settings import PretrainSettings
 
 
@@ -21,6 +21,12 @@ def pair_problems(run: PretrainSettings) -> Iterator[str]:
         yield (
             f"packing.pairs is for an objective with sentence_pair none, but it is {asked}, which "
             "draws its own pairs; leave packing.pairs out"
+        )
+    several = isinstance(run.objective, Mixture) and run.objective.dupe_factor > 1
+    if several and run.packing.format not in PAIR_FORMATS:
+        yield (
+            "objective.dupe_factor of a mixture is for packing.format "
+            f"{' or '.join(PAIR_FORMATS)}, but it is {run.packing.format}; leave dupe_factor out"
         )
 
 
