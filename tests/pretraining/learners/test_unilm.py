@@ -27,11 +27,13 @@ from harness.pretraining.module import PretrainingModule
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.batches import BatchMaker, MadeBatch
 from harness.pretraining.objectives.loader import TensorBatch, to_step
+from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.optimization import make_optimizer
 from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.recipes import RECIPES
 from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.steps import training_flops_per_step
 
 VOCAB, FIRST, STEPS = 400, 5, 3_000
 CLS, SEP = 2, 3
@@ -251,6 +253,22 @@ def test_the_recipe_is_bert_large_with_four_more_segments() -> None:
     assert numbers[0] is not None and numbers[1] is not None
     assert numbers[0] - numbers[1] == 4 * 1024
     assert 330e6 < numbers[0] < 340e6
+
+
+def test_its_cost_is_the_mean_of_its_parts() -> None:
+    """All masks cost the same; a third of the updates also has the loss of pairs."""
+    transform = OBJECTIVES["unilm"].components[0][1].transform
+    one = {"packing": Packing(format="segment_pair")}
+    flops = [
+        training_flops_per_step(
+            spec().model_copy(
+                update={**one, "objective": Objective(transform=transform, sentence_pair=pair)}
+            )
+        )
+        for pair in ("none", "nsp")
+    ]
+    assert flops[1] > flops[0]
+    assert training_flops_per_step(spec()) == pytest.approx((2 * flops[0] + flops[1]) / 3)
 
 
 @pytest.mark.parametrize(
