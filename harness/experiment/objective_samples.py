@@ -45,12 +45,16 @@ def example_rows(objective: AnyObjective) -> Iterator[ShownRow]:
     """Sequences of an objective, of its components in turn; without end."""
     names = _names(objective)
     vocabulary = _vocabulary(names)
-    pairs = objective.sentence_pair != "none"
+    losses = {part.objective.sentence_pair for part in parts_of(objective)}
+    packing = Packing(
+        format="full_sentences" if losses == {"none"} else "segment_pair",
+        pairs="contiguous" if len(losses) > 1 else None,
+    )
     maker = BatchMaker(
         _stream(names),
         vocabulary,
         objective,
-        Packing(format="segment_pair" if pairs else "full_sentences"),
+        packing,
         (Phase(fraction=1, sequence_length=LENGTH),),
         batch_size=1,
         seed=0,

@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from harness.core.config import ConfigModel
 from harness.finetuning.continued_pretraining import NAMED_OBJECTIVE, objective_label
-from harness.pretraining.objectives.objective import ONE_STACK, Mixture, Objective
+from harness.pretraining.objectives.objective import Mixture, Objective
 from harness.pretraining.objectives.transforms.masking import MASKING
 
 TASK_WEIGHT = "task"
@@ -16,6 +16,7 @@ WEIGHT_LEARNING_RATE = 0.01
 """Default step size of learned weights (ldery/TARTAN, run_meta_multiple.sh)."""
 OUTPUTS = ("masked_token", "next_token")
 TRANSFORMS = ("none", *MASKING)
+READINGS = ("bidirectional", "causal")
 
 
 def _single(value: Any) -> Any:
@@ -49,7 +50,7 @@ class AuxiliaryObjective(ConfigModel):
         if any(_departures(objective)):
             raise ValueError(
                 f"an auxiliary objective must have output {' or '.join(OUTPUTS)}, transform "
-                f"{' or '.join(TRANSFORMS)}, representation {' or '.join(ONE_STACK)} and dynamic "
+                f"{' or '.join(TRANSFORMS)}, representation {' or '.join(READINGS)} and dynamic "
                 "masking, without sentence_pair, span_boundary, distillation and embedding_noise, "
                 f"but is {objective.formula}, {objective.masking}"
             )
@@ -59,7 +60,7 @@ class AuxiliaryObjective(ConfigModel):
 def _departures(objective: Objective) -> Iterator[bool]:
     yield objective.output.kind not in OUTPUTS
     yield objective.transform.kind not in TRANSFORMS
-    yield objective.representation not in ONE_STACK
+    yield objective.representation not in READINGS
     yield objective.masking != "dynamic"
     yield objective.sentence_pair != "none"
     yield objective.span_boundary

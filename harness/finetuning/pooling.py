@@ -13,6 +13,7 @@ from harness.finetuning.protocol import UNSEEING
 NATIVE = {
     "bidirectional": "cls",  # Devlin et al. 2019, section 3
     "causal": "last",  # Radford et al. 2018, section 3.2
+    "right_to_left": "cls",  # the state that has read the whole text
     "prefix": "last",  # the state that predicts the first target token
     "encoder_decoder": "last",  # Lewis et al. 2020, section 3.1
     "bilm": "ends",

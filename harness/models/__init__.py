@@ -46,7 +46,7 @@ class Family:
     """Whether it has segment embeddings for the texts of a pair."""
 
 
-_MASKED = ("bidirectional", "causal", "prefix")
+_MASKED = ("bidirectional", "causal", "prefix", "right_to_left")
 """Representations that differ in the attention mask only."""
 
 FAMILIES: dict[str, Family] = {
@@ -116,6 +116,7 @@ OWN_BLOCKS: Mapping[str, Mapping[str, object]] = {
 
 FAMILY_FIELDS: Mapping[str, tuple[str, ...]] = {
     "embedding_size": ("albert", "electra", "lstm", "bilstm", "elmo"),
+    "segment_types": ("bert", "roberta", "albert", "electra"),
     "num_decoder_layers": ("t5", "bart"),
     "share_decoder": ("t5",),
     "gated_feed_forward": ("t5",),
@@ -149,6 +150,9 @@ class Architecture(ConfigModel):
     multiplied by initializer_range / 0.02."""
     embedding_size: int | None = Field(default=None, ge=8)
     """Width of the token embeddings, projected to hidden_size; null takes hidden_size."""
+    segment_types: int | None = Field(default=None, ge=2)
+    """Segment embeddings, of which a component of a mixture may have its own (`segments`); null: as
+    published, one for each text of a pair."""
     num_decoder_layers: int | None = Field(default=None, ge=1)
     """Layers of the decoder; null takes those of the encoder."""
     share_decoder: bool = False

@@ -238,6 +238,8 @@ def attention_mask_for(
     position = torch.arange(length, device=input_ids.device)
     if representation == "bidirectional":
         visible = torch.ones(batch, length, length, dtype=torch.bool, device=input_ids.device)
+    elif representation == "right_to_left":
+        visible = (position >= position[:, None]).expand(batch, length, length)
     else:
         visible = (position <= position[:, None]).expand(batch, length, length)
     if prefix_lengths is not None and representation == "prefix":

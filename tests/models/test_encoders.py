@@ -95,8 +95,9 @@ def test_who_sees_whom(name: str, representation: str, padded: bool) -> None:
     if representation == "prefix":
         inputs["prefix_lengths"] = torch.tensor([PREFIX, PREFIX])
     backbone, ids = tiny(name, representation), tokens()
-    everywhere = representation == "bidirectional"
-    assert changed(backbone, ids, 6, **inputs) == [everywhere] * 6 + [True] * 3
+    before = representation in ("bidirectional", "right_to_left")
+    after = representation != "right_to_left"
+    assert changed(backbone, ids, 6, **inputs) == [before] * 6 + [True] + [after] * 2
     if representation == "prefix":  # what stands in the prefix is seen from everywhere
         assert all(changed(backbone, ids, PREFIX - 1, **inputs))
 

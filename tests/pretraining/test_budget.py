@@ -10,7 +10,7 @@ from harness.models import MODELS, SIZES, Architecture
 from harness.models.flops import Lengths, forward_flops
 from harness.pretraining.budget import Budget, Phase, num_steps
 from harness.pretraining.objectives import OBJECTIVES
-from harness.pretraining.objectives.objective import Distillation, Mixture, Objective
+from harness.pretraining.objectives.objective import Distillation, Mixture, Objective, parts_of
 from harness.pretraining.objectives.outputs import ReplacedToken
 from harness.pretraining.recipes import RECIPES
 from harness.pretraining.recipes.pretrain import Pretrain
@@ -173,8 +173,10 @@ def test_every_objective_has_a_cost(name: str) -> None:
     family = next(
         family for family, model in MODELS.items() if representation in model.facts.representations
     )
-    packing = Packing(
-        format="full_sentences" if objective.sentence_pair == "none" else "segment_pair"
-    )
-    spec = pretrain(objective=objective, model=MODELS[family], size=SIZES["tiny"], packing=packing)
+    pairs = any(one.sentence_pair != "none" for _, one in objective.components)
+    model = MODELS[family]
+    if any(part.segments for part in parts_of(objective)):
+        model = model.model_copy(update={"segment_types": 6})
+    packing = Packing(format="segment_pair" if pairs else "full_sentences")
+    spec = pretrain(objective=objective, model=model, size=SIZES["tiny"], packing=packing)
     assert training_flops_per_step(spec) > 0

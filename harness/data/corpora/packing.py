@@ -4,10 +4,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from harness.core.config import ConfigModel
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 Format = Literal["segment_pair", "sentence_pair", "full_sentences", "doc_sentences"]
 PAIR_FORMATS = ("segment_pair", "sentence_pair")
+PairKind = Literal["nsp", "sop", "none", "contiguous"]
 
 
 class Packing(ConfigModel):
@@ -31,6 +32,18 @@ class Packing(ConfigModel):
     order: Literal["sequential"] | None = None
     """`sequential` reads the sequences in the order of the corpus in each epoch, for a curriculum
     (`corpus.sort_by`); null shuffles them."""
+    pairs: Literal["contiguous"] | None = None
+    """Pairs where no sentence-pair loss draws its own: `contiguous`, B follows A; null: NSP's, half
+    of them random."""
+
+    @model_validator(mode="after")
+    def _has_pairs(self) -> Self:
+        if self.pairs and self.format not in PAIR_FORMATS:
+            raise ValueError(
+                f"pairs = {self.pairs} needs format {' or '.join(PAIR_FORMATS)}, but it is "
+                f"{self.format}"
+            )
+        return self
 
 
 @dataclass(frozen=True)
@@ -64,7 +77,7 @@ def pack(
     stream: "TokenStream",
     packing: Packing,
     sequence_length: int,
-    pair: Literal["nsp", "sop", "none"],
+    pair: PairKind,
     rng: np.random.Generator,
     *,
     separators_between: int = 1,
@@ -77,11 +90,12 @@ def pack(
     Args:
         sequence_length: in tokens, special tokens included.
         pair: how pairs are drawn. "none" draws as "nsp": Liu et al. 2019 (section 4.2) suppose that
-            BERT's ablation of the NSP loss kept its input format.
+            BERT's ablation of the NSP loss kept its input format. "contiguous" draws as "sop", but
+            swaps none.
         separators_between: special tokens between the segments of a pair.
 
     Raises:
-        ValueError: no sequence fits, or "nsp" with a single document.
+        ValueError: no sequence fits, or "nsp" or "none" with a single document.
     """
     if packing.format in PAIR_FORMATS:
         room = sequence_length - 2 - separators_between
@@ -142,13 +156,16 @@ class _Pairs:
         self.random = random
 
     def draw(self, pair: str) -> Sequences:
-        if pair != "sop" and len(self.documents) < 3:
+        ordered = pair in ("sop", "contiguous")
+        if not ordered and len(self.documents) < 3:
             raise ValueError(
                 "random second segments come from another document, but the corpus has only one"
             )
         rows: list[tuple[int, int, int, int, int]] = []
         for document in range(len(self.documents) - 1):
-            rows.extend(self._ordered(document) if pair == "sop" else self._random(document))
+            rows.extend(
+                self._ordered(document, pair == "sop") if ordered else self._random(document)
+            )
         return Sequences(*np.array(rows, dtype=np.int64).reshape(-1, 5).T)
 
     def _random(self, document: int) -> Iterator[tuple[int, int, int, int, int]]:
@@ -171,8 +188,8 @@ class _Pairs:
                 yield offsets[first], offsets[middle], start, stop, 1
                 first = middle
 
-    def _ordered(self, document: int) -> Iterator[tuple[int, int, int, int, int]]:
-        """SOP (Lan et al. 2020, section 3.1): B follows A; half of the pairs are swapped.
+    def _ordered(self, document: int, swap: bool) -> Iterator[tuple[int, int, int, int, int]]:
+        """B follows A; for SOP (Lan et al. 2020, section 3.1), half of the pairs are swapped.
 
         A single last sentence is dropped.
         """
@@ -183,7 +200,7 @@ class _Pairs:
             last = max(first + 2, self._chunk_end(first, end, target))
             middle = self._split(first, last)
             a, b = (offsets[first], offsets[middle]), (offsets[middle], offsets[last])
-            yield (*b, *a, 1) if self.random.random() < 0.5 else (*a, *b, 0)
+            yield (*b, *a, 1) if swap and self.random.random() < 0.5 else (*a, *b, 0)
             first = last
 
     def _target(self) -> int:

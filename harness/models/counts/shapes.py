@@ -15,7 +15,10 @@ apps/models/masked_language_model.py; He et al. 2021, section 3.2, call it n).""
 
 
 def segment_types(architecture: Architecture, pair_format: bool) -> int:
-    """Rows of the segment embedding; RoBERTa has a second one for pairs only."""
+    """Rows of the segment embedding; RoBERTa has a second one for pairs only, unless the number is
+    declared."""
+    if architecture.segment_types:
+        return architecture.segment_types
     if architecture.family == "roberta":
         return 2 if pair_format else 1
     return 2 if architecture.family in SEGMENTED else 0

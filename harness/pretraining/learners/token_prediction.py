@@ -31,7 +31,7 @@ class TokenPrediction(Learner):
         super().__init__(backbone)
         self.representations = [objective.representation for objective in objectives]
         self.pair_head = None
-        if objectives[0].sentence_pair != "none":
+        if any(objective.sentence_pair != "none" for objective in objectives):
             self.pair_head = PairHead(backbone.hidden_size, initializer_range)
         self.span_boundary = None
         if any(objective.span_boundary for objective in objectives):

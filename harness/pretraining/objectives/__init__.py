@@ -51,6 +51,30 @@ def _ul2() -> Mixture:
     )
 
 
+def _unilm() -> Mixture:
+    """Dong et al. 2019, sections 2.2 to 2.4: one cloze task under four attention masks, with NSP
+    where both directions are seen. The segments are those of microsoft/unilm, seq2seq_loader.py.
+
+    The bidirectional part is last, so that tasks and probes read in both directions.
+    """
+    # Section 2.4: 80 % single tokens, 20 % bigrams or trigrams, here of equal shares.
+    transform = masking.NgramMasking(max_ngram=3, shares=(0.8, 0.1, 0.1), unit="token")
+
+    def part(weight: float, segments: tuple[int, int], **fields: Any) -> Component:
+        objective = Objective(transform=transform, **fields)
+        return Component(weight=weight, segments=segments, objective=objective)
+
+    return Mixture(
+        mixture=(
+            part(1 / 6, (2, 2), representation="causal"),
+            part(1 / 6, (3, 3), representation="right_to_left"),
+            part(1 / 3, (4, 5), representation="prefix"),
+            part(1 / 3, (0, 1), sentence_pair="nsp"),
+        ),
+        dupe_factor=10,  # the text is prepared as BERT's (section 2.4)
+    )
+
+
 OBJECTIVES: dict[str, Objective | Mixture] = {
     "mlm": Objective(),
     "whole_word_mlm": Objective(transform=masking.TokenMasking(whole_word=True)),
@@ -103,6 +127,7 @@ OBJECTIVES: dict[str, Objective | Mixture] = {
     "denoising_permute": _whole_text(denoising.Denoising(permute_sentences=1.0)),
     "denoising_rotate": _whole_text(denoising.Denoising(rotate_rate=1.0)),
     "ul2": _ul2(),
+    "unilm": _unilm(),
     # half of the updates each
     "mlm_clm": Mixture(mixture=(Component(objective=Objective()), Component(objective=_CLM))),
 }

@@ -9,12 +9,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.data.corpora.packing import PAIR_FORMATS, Packing, Sequences, concatenated, pack
+from harness.data.corpora.packing import (
+    PAIR_FORMATS,
+    Packing,
+    PairKind,
+    Sequences,
+    concatenated,
+    pack,
+)
 from harness.data.corpora.shards import shards
 from harness.pretraining.budget import Phase
 from harness.pretraining.objectives.cooccurrence import Cells, CellSampler
 from harness.pretraining.objectives.crops import crops
 from harness.pretraining.objectives.layout import Layout, Rows
+from harness.pretraining.objectives.marks import marked
 from harness.pretraining.objectives.negatives import NegativeSampling
 from harness.pretraining.objectives.objective import AnyObjective, Objective, parts_of
 from harness.pretraining.objectives.outputs import Cooccurrence
@@ -29,6 +37,7 @@ if TYPE_CHECKING:
 PACKING, ORDER, STATIC_NOISE, DYNAMIC_NOISE, COMPONENT, CROP, NEGATIVES = range(7)
 """Purpose of a random number: the second element of its seed."""
 CACHED_DRAWINGS = 2
+"""For each kind of pairs."""
 Key = tuple[int, ...]
 
 
@@ -62,7 +71,9 @@ class BatchMaker:
     A batch holds batch_size x sequence_length tokens, with special tokens and without padding, in
     as many sequences as needed. Each epoch reads the shards of the stream in random order, shuffles
     the sequences of each, and drops its last incomplete batch. Where the data itself is random
-    (static masks, pairs), epoch e uses drawing e modulo `objective.dupe_factor`.
+    (static masks, pairs), epoch e uses drawing e modulo `objective.dupe_factor`. Components of a
+    mixture with other pairs have drawings and epochs of their own: update t of one reads what it
+    would read if all updates were of it.
 
     A batch of counts of co-occurrence has as many of them in place of tokens.
     """
@@ -91,9 +102,10 @@ class BatchMaker:
         self.phase_ends = np.rint(shares * num_steps).astype(int).tolist()
         self.is_sequential = packing.order == "sequential"
         self.shards = shards(stream, self.is_sequential)
-        self.num_batches: dict[Key, int] = {}
-        self.drawing: Callable[[Key], Drawing] = lru_cache(CACHED_DRAWINGS)(self._draw)
-        self.order = lru_cache(CACHED_DRAWINGS)(self._order)
+        self.num_batches: dict[tuple[Key, PairKind], int] = {}
+        size = CACHED_DRAWINGS * len({self.pairs(part.objective) for part in self.components})
+        self.drawing: Callable[[Key, PairKind], Drawing] = lru_cache(size)(self._draw)
+        self.order = lru_cache(size)(self._order)
 
     def batch(self, step: int) -> Batch:
         """The batch of update `step`, counted from 0; tokens are [num_rows, width].
@@ -108,17 +120,18 @@ class BatchMaker:
         phase, step_of_phase = self._phase(step)
         if self._window is not None:
             return self._of_cells(phase, step_of_phase)
-        epoch, shard, index = self._place(phase, step_of_phase)
-        order, starts = self.order(phase, epoch, shard)
+        component = self.components[self.component(step)]
+        pairs = self.pairs(component.objective)
+        epoch, shard, index = self._place(phase, step_of_phase, pairs)
+        order, starts = self.order(phase, epoch, shard, pairs)
         tokens = self._tokens_per_batch(phase)
         first, last = np.searchsorted(starts, (index * tokens, (index + 1) * tokens))
         chosen = order[first:last]
         drawing = self._key(phase, epoch, shard)
-        sequences = self.drawing(drawing).sequences.take(chosen)
+        sequences = self.drawing(drawing, pairs).sequences.take(chosen)
         rows = self.layout.rows(sequences)
-        component = self.components[self.component(step)]
-        labels = None if self.objective.sentence_pair == "none" else sequences.label
-        read = add_mode(rows, component.mode_token, self.vocabulary)
+        labels = None if component.objective.sentence_pair == "none" else sequences.label
+        read = marked(rows, component, self.vocabulary)
         noise = self._transformed(read, component.objective, chosen, drawing, step)
         source = rows if component.objective.predicts_text else read
         batch = assemble(
@@ -127,6 +140,11 @@ class BatchMaker:
         batch |= crops(source, component.objective, self._rng(CROP, step), self.vocabulary)
         batch |= self.sampling.sample(batch, component.objective, self._rng(NEGATIVES, step))
         return MadeBatch(source, noise, component.objective, batch)
+
+    def pairs(self, objective: Objective) -> PairKind:
+        """How the second segments of an objective are drawn, in a format of pairs."""
+        loss = objective.sentence_pair
+        return self.packing.pairs or "none" if loss == "none" else loss
 
     @property
     def _window(self) -> int | None:
@@ -188,11 +206,11 @@ class BatchMaker:
         phase = bisect_right(self.phase_ends, step)
         return phase, step - (self.phase_ends[phase - 1] if phase else 0)
 
-    def _place(self, phase: int, step: int) -> tuple[int, int, int]:
+    def _place(self, phase: int, step: int, pairs: PairKind) -> tuple[int, int, int]:
         """Epoch and shard of a step of a phase, and the index of the batch in them."""
         for epoch in count():
             for shard in self._shard_order(phase, epoch):
-                size = self._batches(phase, self._key(phase, epoch, shard))
+                size = self._batches(phase, self._key(phase, epoch, shard), pairs)
                 if step < size:
                     return epoch, shard, step
                 step -= size
@@ -204,19 +222,19 @@ class BatchMaker:
         found: list[int] = self._rng(ORDER, phase, epoch).permutation(len(self.shards)).tolist()
         return found
 
-    def _batches(self, phase: int, key: Key) -> int:
+    def _batches(self, phase: int, key: Key, pairs: PairKind) -> int:
         """Batches in an epoch of this drawing; cached, as drawings are evicted."""
-        if key not in self.num_batches:
-            drawing = self.drawing(key)
+        if (key, pairs) not in self.num_batches:
+            drawing = self.drawing(key, pairs)
             tokens = self._tokens_per_batch(phase)
-            self.num_batches[key] = drawing.num_batches(tokens)
-            if not self.num_batches[key]:
+            self.num_batches[key, pairs] = drawing.num_batches(tokens)
+            if not self.num_batches[key, pairs]:
                 raise ValueError(
                     f"a batch takes {tokens} tokens (batch_size {self.batch_size} x "
                     f"{self.lengths[phase]}), but the text has only {drawing.lengths.sum()}; "
                     "use a smaller batch_size or more text"
                 )
-        return self.num_batches[key]
+        return self.num_batches[key, pairs]
 
     def _duplicate(self, epoch: int) -> int:
         random = self.objective.masking == "static" or self.packing.format in PAIR_FORMATS
@@ -227,7 +245,7 @@ class BatchMaker:
         several = len(self.shards) > 1
         return (phase, self._duplicate(epoch), *([shard] if several else []))
 
-    def _draw(self, key: Key) -> Drawing:
+    def _draw(self, key: Key, pairs: PairKind) -> Drawing:
         phase, shard = key[0], key[2] if len(key) > 2 else 0
         rng = self._rng(PACKING, *key)
         parts = [
@@ -235,7 +253,7 @@ class BatchMaker:
                 block,
                 self.packing,
                 self.lengths[phase] - any(part.mode_token for part in self.components),
-                self.objective.sentence_pair,
+                pairs,
                 rng,
                 separators_between=self.vocabulary.separators_between,
             )
@@ -244,9 +262,11 @@ class BatchMaker:
         sequences = concatenated(parts)
         return Drawing(sequences, self.layout.lengths(sequences))
 
-    def _order(self, phase: int, epoch: int, shard: int) -> tuple[np.ndarray, np.ndarray]:
+    def _order(
+        self, phase: int, epoch: int, shard: int, pairs: PairKind
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Order of the sequences of a shard in an epoch, and the number of tokens before each."""
-        lengths = self.drawing(self._key(phase, epoch, shard)).lengths
+        lengths = self.drawing(self._key(phase, epoch, shard), pairs).lengths
         if self.is_sequential:
             order = np.arange(len(lengths))
         else:
@@ -259,17 +279,3 @@ class BatchMaker:
 
     def _rng(self, *key: int) -> np.random.Generator:
         return np.random.default_rng((self.seed, *key))
-
-
-def add_mode(rows: Rows, mode_token: str | None, vocabulary: Vocabulary) -> Rows:
-    """Rows [B, T + 1] with a component's mode token after their first token; or `rows` [B, T]."""
-    if mode_token is None:
-        return rows
-    mode = vocabulary.extra[mode_token]
-    return Rows(
-        np.insert(rows.tokens, 1, mode, axis=1),
-        np.insert(rows.types, 1, 0, axis=1),
-        np.insert(rows.maskable, 1, False, axis=1),
-        rows.lengths + 1,
-        np.insert(rows.sentence_starts, 1, False, axis=1),
-    )

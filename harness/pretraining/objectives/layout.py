@@ -46,6 +46,16 @@ class Rows:
     """[B] tokens without padding."""
     sentence_starts: np.ndarray
     """[B, T] bool: first token of each sentence of the text."""
+    first_segment: np.ndarray | None = None
+    """[B] tokens of the first segment with its special tokens, all of a row without a second; None
+    if no row has a second."""
+
+    @property
+    def source_lengths(self) -> np.ndarray:
+        """[B] tokens of the source under a prefix mask: the first segment with its special tokens
+        (Dong et al. 2019, section 2.3), or the first half of a row without a second."""
+        first = self.lengths if self.first_segment is None else self.first_segment
+        return np.where(first < self.lengths, first, self.lengths // 2)
 
     def alone(self, row: int) -> "Rows":
         """One row without its padding, [1, length]."""
@@ -56,13 +66,15 @@ class Rows:
             self.maskable[one, real],
             self.lengths[one],
             self.sentence_starts[one, real],
+            None if self.first_segment is None else self.first_segment[one],
         )
 
 
 @contextmanager
 def read_only(rows: Rows) -> Iterator[None]:
     """Makes writing to the arrays of rows [B, T] an error (ValueError) within the block."""
-    arrays = [array for array in vars(rows).values() if array.flags.writeable]
+    found = [array for array in vars(rows).values() if array is not None]
+    arrays = [array for array in found if array.flags.writeable]
     for array in arrays:
         array.flags.writeable = False
     try:
@@ -111,7 +123,8 @@ class Layout:
             sentence_starts[row, target] = self._starts_sentence(source)
         in_second = real & (column >= b_column[:, None]) & (second > 0)[:, None]
         types = in_second * self.vocabulary.second_type
-        return Rows(tokens, types, maskable, lengths, sentence_starts)
+        first_segment = np.where(second > 0, b_column, lengths)
+        return Rows(tokens, types, maskable, lengths, sentence_starts, first_segment)
 
     def _places(
         self, start: np.ndarray, end: np.ndarray, column: np.ndarray

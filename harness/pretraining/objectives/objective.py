@@ -17,12 +17,13 @@ from harness.pretraining.objectives.transforms import AnyTransform
 from harness.pretraining.objectives.transforms.masking import MASKING, TokenMasking
 
 Representation = Literal[
-    "bidirectional", "causal", "prefix", "bilm", "permuted", "encoder_decoder", "cbow", "skipgram"
-]
+    "bidirectional", "causal", "right_to_left", "prefix",
+    "bilm", "permuted", "encoder_decoder", "cbow", "skipgram",
+]  # fmt: skip
 
 TO_TEXT: tuple[Representation, ...] = ("encoder_decoder", "prefix", "causal")
 COMBINATIONS: list[tuple[OutputKind, tuple[Representation, ...], tuple[str, ...]]] = [
-    ("masked_token", ("bidirectional", "causal"), MASKING),
+    ("masked_token", ("bidirectional", "causal", "right_to_left", "prefix"), MASKING),
     ("masked_token", ("cbow",), ("none",)),
     ("sampled_token", ("cbow",), ("none",)),
     ("sampled_token", ("skipgram",), ("context_window",)),
@@ -42,7 +43,7 @@ COMBINATIONS: list[tuple[OutputKind, tuple[Representation, ...], tuple[str, ...]
     ),
 ]
 """Valid (output, representations, transforms)."""
-ONE_STACK: tuple[Representation, ...] = ("bidirectional", "causal", "prefix")
+ONE_STACK: tuple[Representation, ...] = ("bidirectional", "causal", "right_to_left", "prefix")
 """Representations of one stack of layers above one table of token embeddings."""
 
 
@@ -104,9 +105,10 @@ class Objective(ConfigModel):
     kind: Literal["single"] = "single"
     transform: AnyTransform = TokenMasking()
     representation: Representation = "bidirectional"
-    """Which positions see which. `prefix`: bidirectional source, causal target; `bilm`: one LM per
-    direction (ELMo); `permuted`: a random order (XLNet); `cbow`: the mean of the context (CBOW);
-    `skipgram`: each token alone, which predicts its context (skip-gram, GloVe)."""
+    """Which positions see which. `right_to_left`: `causal` from the end; `prefix`: bidirectional
+    source, causal target, which of masked tokens are the two segments of a row, or its halves;
+    `bilm`: one LM per direction (ELMo); `permuted`: a random order (XLNet); `cbow`: the mean of the
+    context (CBOW); `skipgram`: each token alone, which predicts its context (skip-gram, GloVe)."""
     output: Output = MaskedToken()
     masking: Literal["static", "dynamic"] = "dynamic"
     """`static`: noise is drawn once per duplicate of the data (BERT); `dynamic`: at each step."""
@@ -190,6 +192,9 @@ def _check_combination(objective: Objective) -> None:
         )
 
 
+SegmentType = Annotated[int, Field(ge=0)]
+
+
 class Component(ConfigModel):
     """One component of a mixture."""
 
@@ -197,6 +202,10 @@ class Component(ConfigModel):
     """Share of the updates, relative to the other components."""
     mode_token: str | None = None
     """Token of `tokenizer.extra_tokens` that precedes the text (Tay et al. 2023, section 3.3)."""
+    segments: tuple[SegmentType, SegmentType] | None = None
+    """Numbers of the segment embeddings of the first and the second text, below
+    `model.segment_types`, by which the network tells the components apart (Dong et al. 2019,
+    section 2.1); null: 0 and 1, those of tasks."""
     objective: Objective
 
 
@@ -207,8 +216,10 @@ class Mixture(ConfigModel):
     mixture: tuple[Component, ...] = Field(min_length=2)
 
     sentence_pair: Literal["none"] = "none"
+    """Of all components; each has its own."""
     masking: Literal["dynamic"] = "dynamic"
-    dupe_factor: Literal[1] = 1
+    dupe_factor: int = Field(default=1, ge=1)
+    """Duplicates of the data, each with other random pairs."""
 
     @property
     def components(self) -> tuple[tuple[float, Objective], ...]:
@@ -225,11 +236,15 @@ class Mixture(ConfigModel):
     def _plain(self) -> "Mixture":
         for part in self.mixture:
             one = part.objective
-            special = one.sentence_pair != "none" or one.distillation or one.embedding_noise
-            if special or one.masking == "static":
+            if one.distillation or one.embedding_noise or one.masking == "static":
                 raise ValueError(
-                    "a component of a mixture has neither sentence_pair, distillation, "
-                    "embedding_noise nor static masking"
+                    "a component of a mixture has neither distillation, embedding_noise nor static "
+                    "masking"
+                )
+            if part.segments and one.predicts_text:
+                raise ValueError(
+                    "segments of a component are for outputs at the tokens of the text, but its "
+                    f"output is {one.output.kind}"
                 )
             if isinstance(one.output, WithGenerator) or one.representation in (
                 "bilm",
@@ -239,8 +254,8 @@ class Mixture(ConfigModel):
             ):
                 raise ValueError(
                     "a mixture is of objectives for one network: outputs masked_token, next_token, "
-                    "dropped_spans or whole_text, read bidirectional, causal, prefix or "
-                    "encoder_decoder"
+                    "dropped_spans or whole_text, read bidirectional, causal, right_to_left, "
+                    "prefix or encoder_decoder"
                 )
         return self
 
@@ -260,4 +275,6 @@ def parts_of(objective: AnyObjective) -> tuple[Component, ...]:
     """The components of a mixture; of a single objective, itself."""
     if isinstance(objective, Mixture):
         return objective.mixture
-    return (Component.model_construct(weight=1.0, mode_token=None, objective=objective),)
+    return (
+        Component.model_construct(weight=1.0, mode_token=None, segments=None, objective=objective),
+    )

@@ -83,7 +83,10 @@ def _in_place(rows: Rows, result: TransformResult, objective: Objective) -> Batc
     if objective.representation == "cbow":
         return _at(rows.tokens, rows.maskable, 0)
     if objective.output.kind != "next_token":
-        return _at(rows.tokens, result.chosen, 0)
+        batch = _at(rows.tokens, result.chosen, 0)
+        if objective.representation == "prefix":
+            batch["prefix_lengths"] = rows.source_lengths
+        return batch
     predicted = filled(rows.lengths, rows.tokens.shape[1])
     after, before = predicted.copy(), predicted.copy()
     after[:, 0] = False  # nothing precedes the first token,

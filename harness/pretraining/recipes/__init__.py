@@ -44,6 +44,7 @@ from harness.pretraining.recipes.t5 import t5
 from harness.pretraining.recipes.t5_v1_1 import t5_v1_1
 from harness.pretraining.recipes.tinybert import tinybert
 from harness.pretraining.recipes.ul2 import ul2
+from harness.pretraining.recipes.unilm import unilm
 from harness.pretraining.recipes.xlnet import xlnet
 
 RECIPES: dict[str, Pretrain] = {
@@ -61,6 +62,7 @@ RECIPES: dict[str, Pretrain] = {
     "minilm": minilm,
     "modernbert": modernbert,
     "xlnet": xlnet,
+    "unilm": unilm,
     "gpt": gpt,
     "gpt2": gpt2,
     "gpt3": gpt3,

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 from harness.data.corpora.packing import PAIR_FORMATS
 from harness.models import Size
-from harness.pretraining.objectives.objective import Objective, Relations, parts_of
+from harness.pretraining.objectives.objective import Objective, Relations
 from harness.pretraining.objectives.outputs import Cooccurrence, WithGenerator
 from harness.pretraining.objectives.transforms.spans import SpanCorruption, spans_needed
+from harness.pretraining.recipes.pair_compatibility import mark_problems, pair_problems
 from harness.pretraining.recipes.static_compatibility import static_problems
 from harness.pretraining.settings import PretrainSettings
 from harness.pretraining.steps import planned_steps
@@ -38,18 +39,14 @@ def incompatibilities(run: PretrainSettings) -> Iterator[str]:
             f"sequence_length must be at most model.max_position = {run.model.max_position}, "
             f"but is {longest}"
         )
-    if run.objective.sentence_pair != "none" and run.packing.format not in PAIR_FORMATS:
-        yield (
-            f"objective.sentence_pair = {run.objective.sentence_pair} needs packing.format "
-            f"segment_pair or sentence_pair, but it is {run.packing.format}"
-        )
+    yield from pair_problems(run)
     yield from _network(run)
     yield from static_problems(run)
     yield from _vectors(run)
     for objective in run.objectives:
         yield from _representation(run, objective)
         yield from _room(run, objective, longest)
-    yield from _modes(run)
+    yield from mark_problems(run)
     yield from _teacher(run, longest)
     yield from _start(run)
     yield from _budget(run)
@@ -155,15 +152,6 @@ def _room(run: PretrainSettings, objective: Objective, longest: int) -> Iterator
             yield (
                 f"span_corruption of {longest} tokens needs tokenizer.sentinels of at least "
                 f"{needed}, but it is {run.tokenizer.sentinels}"
-            )
-
-
-def _modes(run: PretrainSettings) -> Iterator[str]:
-    for part in parts_of(run.objective):
-        if part.mode_token not in (None, *run.tokenizer.extra_tokens):
-            yield (
-                f"mode_token must be one of tokenizer.extra_tokens, "
-                f"{list(run.tokenizer.extra_tokens)}, but is {part.mode_token!r}"
             )
 
 

@@ -118,14 +118,13 @@ def make_requests(text: Text, objective: Objective, vocabulary: Vocabulary) -> l
 def _in_place(text: Text, representation: str, vocabulary: Vocabulary) -> list[Request]:
     """One request per token, which is masked or, if permuted, hidden from all positions."""
     begin, end = text.gap or (0, len(text.tokens))
-    if representation == "causal":  # does not see what follows the gap: scores the whole text
+    one_way = representation in ("causal", "right_to_left")
+    if one_way:  # does not see what lies beyond the gap: scores the whole text
         begin, end = 0, len(text.tokens)
     row = [vocabulary.cls, *text.tokens, vocabulary.sep]
     requests = []
     for position in range(begin + 1, end + 1):
-        hidden = (
-            range(position, end + 1) if text.gap and representation != "causal" else (position,)
-        )
+        hidden = range(position, end + 1) if text.gap and not one_way else (position,)
         masked = [vocabulary.mask if i in hidden else token for i, token in enumerate(row)]
         if representation == "permuted":
             requests.append(Request(row, [], [position], [row[position]], tuple(hidden)))

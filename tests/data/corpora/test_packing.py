@@ -153,6 +153,18 @@ def test_sop_segments_are_neighbours_swapped_half_of_the_time(form: str) -> None
     assert abs(swapped.mean() - 0.5) < 0.04
 
 
+@pytest.mark.parametrize("form", PAIR_FORMATS)
+def test_contiguous_segments_are_neighbours_in_order(form: str) -> None:
+    """The chunks of SOP, with none swapped."""
+    stream = make_stream(random_documents(4, 2000))
+    packed = pack(stream, Packing(format=form), 10_000, "contiguous", np.random.default_rng(0))
+    assert np.array_equal(packed.a_end, packed.b_start)
+    assert (packed.b_end > packed.b_start).all() and not packed.label.any()
+    sop = pack(stream, Packing(format=form), 10_000, "sop", np.random.default_rng(0))
+    if form == "sentence_pair":
+        assert np.array_equal(packed.a_start, np.minimum(sop.a_start, sop.b_start))
+
+
 def test_pair_none_draws_the_data_of_nsp() -> None:
     """The format without the loss, as Liu et al. 2019 read BERT's ablation."""
     stream = make_stream(random_documents(5))

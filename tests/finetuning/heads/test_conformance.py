@@ -31,6 +31,7 @@ SIZE = Size(num_layers=2, hidden_size=32, num_heads=2, intermediate_size=128)
 NETWORKS = [
     ("bert", "bidirectional"),
     ("bert", "prefix"),
+    ("bert", "right_to_left"),
     ("xlnet", "permuted"),
     ("gpt2", "causal"),
     ("bart", "encoder_decoder"),

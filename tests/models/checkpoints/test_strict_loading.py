@@ -320,7 +320,7 @@ def test_damaged_json_is_one_line(own: Path, name: str, text: str) -> None:
     [
         ("family", "x", "family must be one of bert, "),
         ("family", {}, "family must be one of bert, "),
-        ("representation", "encoder_decoder", "must be one of bidirectional, causal, prefix, but"),
+        ("representation", "encoder_decoder", "must be one of bidirectional, causal, prefix, "),
         ("blueprint", ["bert"], "blueprint must be one of bert, "),
         ("blueprint", "gpt2", "lacks weights of the bert"),
         ("blueprint", "checkpoint", "config.json describes no network"),

@@ -35,6 +35,8 @@ PUBLISHED = [
     ("bert", "tinybert4", BERT_VOCAB, {}, 14_350_248),  # Jiao et al. 2020: 14.5M and 67M
     ("bert", "half_base", BERT_VOCAB, {}, 66_955_008),
     ("bert", "minilm6", BERT_VOCAB, {}, 22_713_216),  # Wang et al. 2020, table 4: 11.7M + 10.6M
+    # Dong et al. 2019, section 2.4: about 340M; BERT's cased vocabulary and four more segments
+    ("bert", "large", 28_996, {"segment_types": 6}, 333_583_360),
     ("roberta", "base", 50_265, {}, 124_645_632),  # fairseq: 125M and 355M
     ("roberta", "large", 50_265, {}, 355_359_744),
     ("albert", "base", 30_000, {"embedding_size": 128}, 11_683_584),  # Lan et al. 2020: 12M,

@@ -91,7 +91,7 @@ def test_batches_hold_as_many_tokens_in_every_format(packing_format: str) -> Non
 
 def test_an_epoch_reads_every_sequence_once_but_for_its_tail() -> None:
     maker = make_maker()
-    drawing = maker.drawing((0, 0))
+    drawing = maker.drawing((0, 0), "none")
     size = drawing.num_batches(4 * 32)
     seen = np.concatenate([maker.batch(step)["input_ids"][:, 0] for step in range(size)])
     assert len(drawing.sequences) - 6 <= len(seen) <= len(drawing.sequences)
@@ -131,7 +131,7 @@ def test_shards_are_read_once_an_epoch_in_a_new_order(
     assert len(maker.shards) == 5
     text = np.sort(np.concatenate([b.sentences[:-1] for shard in maker.shards for b in shard]))
     assert np.array_equal(text, np.arange(0, 40_000, 10)), "every sentence is in one shard"
-    sizes = [maker._batches(0, (0, 0, shard)) for shard in range(5)]
+    sizes = [maker._batches(0, (0, 0, shard), "none") for shard in range(5)]
     firsts = [first_tokens(maker, range(e * sum(sizes), (e + 1) * sum(sizes))) for e in (0, 1)]
     assert firsts[0] != firsts[1]
     if packing_format == "full_sentences":
@@ -148,7 +148,7 @@ def test_a_sequential_order_follows_the_text_in_each_epoch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     maker = sharded_maker(monkeypatch, order="sequential")
-    size = sum(maker._batches(0, (0, 0, shard)) for shard in range(len(maker.shards)))
+    size = sum(maker._batches(0, (0, 0, shard), "none") for shard in range(len(maker.shards)))
     firsts = first_tokens(maker, range(size))
     assert firsts == sorted(firsts) and max(firsts) > 39_000
     again = first_tokens(maker, range(size, size + 3))
@@ -163,7 +163,7 @@ def test_static_masks_return_with_their_duplicate_in_shards(
     maker = make_maker(masking="static", dupe_factor=1)
     num_shards = len(maker.shards)
     assert num_shards > 1
-    size = sum(maker._batches(0, (0, 0, shard)) for shard in range(num_shards))
+    size = sum(maker._batches(0, (0, 0, shard), "none") for shard in range(num_shards))
     first, second = (masks_by_sequence(maker, range(e * size, (e + 1) * size)) for e in (0, 1))
     assert share_equal(first, second) == pytest.approx(1, abs=0.02)
 
@@ -197,7 +197,7 @@ def share_equal(one: dict[Any, Any], other: dict[Any, Any]) -> float:
 def test_static_masks_return_with_their_duplicate_and_dynamic_ones_do_not() -> None:
     for masking, share in (("static", 1.0), ("dynamic", 0.0)):
         maker = make_maker(masking=masking, dupe_factor=2)
-        size = maker.drawing((0, 0)).num_batches(4 * 32)
+        size = maker.drawing((0, 0), "none").num_batches(4 * 32)
         first, second, third = (
             masks_by_sequence(maker, range(e * size, (e + 1) * size)) for e in range(3)
         )

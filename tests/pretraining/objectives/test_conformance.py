@@ -25,7 +25,7 @@ from harness.pretraining.module import PretrainingModule
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.batches import BatchMaker
 from harness.pretraining.objectives.loader import to_step
-from harness.pretraining.objectives.objective import AnyObjective, Objective
+from harness.pretraining.objectives.objective import AnyObjective, Objective, parts_of
 from harness.pretraining.objectives.targets import Batch, split
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.optimization import make_optimizer
@@ -73,15 +73,19 @@ def stream() -> TokenStream:
 def packing_of(objective: AnyObjective) -> Packing:
     if objective.components[-1][1].output.kind == "cooccurrence":  # reads no sequences
         return Packing()
-    pairs = objective.sentence_pair != "none"
-    return Packing(format="segment_pair" if pairs else "doc_sentences")
+    losses = {one.sentence_pair for _, one in objective.components}
+    if losses == {"none"}:
+        return Packing(format="doc_sentences")
+    return Packing(format="segment_pair", pairs="contiguous" if "none" in losses else None)
 
 
 def spec_of(objective: AnyObjective, **changes: Any) -> Pretrain:
     representation = objective.components[-1][1].representation
-    model = MODELS[FAMILY[representation]].model_copy(
-        update={"dropout": 0.0, "attention_dropout": 0.0, "max_position": 4 * LENGTH}
-    )
+    marks = [part.segments for part in parts_of(objective) if part.segments]
+    changed = {"dropout": 0.0, "attention_dropout": 0.0, "max_position": 4 * LENGTH}
+    if marks:
+        changed["segment_types"] = 1 + max(map(max, marks))
+    model = MODELS[FAMILY[representation]].model_copy(update=changed)
     fields: dict[str, Any] = {
         "objective": objective,
         "model": model,
@@ -171,12 +175,13 @@ def test_special_tokens_are_never_hidden(name: str) -> None:
 def texts(made: BatchMaker, step: int) -> list[list[int]]:
     """The ordinary tokens of each row before they were corrupted."""
     phase, of_phase = made._phase(step)
-    epoch, shard, index = made._place(phase, of_phase)
+    pairs = made.pairs(of_step(made, step))
+    epoch, shard, index = made._place(phase, of_phase, pairs)
     tokens = made._tokens_per_batch(phase)
-    order, starts = made.order(phase, epoch, shard)
+    order, starts = made.order(phase, epoch, shard, pairs)
     first, last = np.searchsorted(starts, (index * tokens, (index + 1) * tokens))
-    drawing = made.drawing(made._key(phase, epoch, shard)).sequences.take(order[first:last])
-    rows = made.layout.rows(drawing)
+    drawing = made.drawing(made._key(phase, epoch, shard), pairs)
+    rows = made.layout.rows(drawing.sequences.take(order[first:last]))
     return [row[mask].tolist() for row, mask in zip(rows.tokens, rows.maskable, strict=True)]
 
 

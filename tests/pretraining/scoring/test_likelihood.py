@@ -237,6 +237,27 @@ def test_a_bilstm_fills_a_mask() -> None:
 
 
 @torch.no_grad()
+def test_from_right_to_left_a_candidate_is_scored_by_the_whole_text() -> None:
+    """What stands before a gap does not see it otherwise."""
+    backbone = make("bert", "mlm")
+    backbone.representation = "right_to_left"
+    backbone.objective["representation"] = "right_to_left"
+
+    def oracle(text: Text) -> float:
+        total, size = 0.0, len(text.tokens) + 2
+        mask = torch.ones(size, size, dtype=torch.bool).triu()[None, None]
+        for i in range(1, size - 1):
+            masked = row(text)
+            masked[i] = 3
+            logits = backbone.network(torch.tensor([masked]), attention_mask=mask).logits
+            total += log_p(logits[0, i], row(text)[i])
+        return total
+
+    for texts in (TEXTS, CLOZE):
+        assert scores(backbone, texts) == pytest.approx([oracle(t) for t in texts], abs=1e-4)
+
+
+@torch.no_grad()
 def test_xlnet_does_not_see_what_it_names() -> None:
     backbone = make("xlnet", "plm")
 

@@ -8,11 +8,12 @@ Shapes: B rows, T positions. A batch of one row, with one of its 3 tokens chosen
     chosen    [[F, F, T, F, F, F]]           the targets are tokens[chosen]
 """
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
+from harness.core.config import as_tuples
 from harness.pretraining.objectives.layout import Rows
 from harness.pretraining.objectives.transforms.array_ops import choose_tokens, runs
 from harness.pretraining.objectives.transforms.span_selection import (
@@ -23,6 +24,8 @@ from harness.pretraining.objectives.transforms.span_selection import (
 )
 from harness.pretraining.objectives.transforms.transform import Transform, TransformResult
 from harness.pretraining.objectives.vocabulary import Vocabulary
+
+Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Masking(Transform):
@@ -73,6 +76,29 @@ class NgramMasking(Masking):
     kind: Literal["ngram_masking"] = "ngram_masking"
     max_ngram: int = Field(default=3, ge=1)
     """Longest n-gram, in words."""
+    shares: Annotated[tuple[Share, ...], BeforeValidator(as_tuples)] | None = None
+    """p(n) of each length from 1 to max_ngram; null: ~ 1/n."""
+    unit: Literal["token"] | None = None
+    """`token`: n-grams of tokens, which may begin and end inside a word; null: of whole words."""
+
+    @model_validator(mode="after")
+    def _shares_of_all_lengths(self) -> Self:
+        if self.shares is None:
+            return self
+        if len(self.shares) != self.max_ngram:
+            raise ValueError(
+                f"shares must have one number for each length up to max_ngram = {self.max_ngram}, "
+                f"but has {len(self.shares)}"
+            )
+        if abs(sum(self.shares) - 1) > 1e-6:
+            raise ValueError(f"shares must sum to 1, but they sum to {sum(self.shares):g}")
+        return self
+
+    @property
+    def probabilities(self) -> np.ndarray:
+        """[max_ngram] p(n) of the lengths from 1."""
+        given = self.shares or 1 / np.arange(1, self.max_ngram + 1)
+        return np.asarray(given) / np.sum(given)
 
 
 class SpanMasking(Masking):
@@ -112,16 +138,16 @@ def token_masking(
 def ngram_masking(
     settings: NgramMasking, rows: Rows, rng: np.random.Generator, vocabulary: Vocabulary
 ) -> TransformResult:
-    """Masks n-grams of words of rows [B, T], p(n) ~ 1/n (Lan et al. 2020, section 3.1): 0.545,
-    0.273, 0.182 for 1 to 3.
+    """Masks n-grams of words or tokens of rows [B, T]; by default, p(n) ~ 1/n (Lan et al. 2020,
+    section 3.1): 0.545, 0.273, 0.182 for 1 to 3.
 
     Masked n-grams may be shorter, as they are cut to the budget and never overlap. Each token is
     replaced independently, as in google-research/albert. Adjacent n-grams form one span.
     """
-    starts = vocabulary.word_starts(rows.tokens, rows.maskable)
-    shares = 1 / np.arange(1, settings.max_ngram + 1)
+    of_tokens = settings.unit == "token"
+    starts = rows.maskable if of_tokens else vocabulary.word_starts(rows.tokens, rows.maskable)
     shape = len(starts), int(starts.sum(1).max(initial=0))
-    lengths = 1 + rng.choice(settings.max_ngram, size=shape, p=shares / shares.sum())
+    lengths = 1 + rng.choice(settings.max_ngram, size=shape, p=settings.probabilities)
     key = rng.random(rows.tokens.shape)
     chosen = choose_ngrams(rows.maskable, starts, key, lengths, token_budget(settings, rows))
     return hide(settings, rows, chosen, rng, vocabulary, spans=runs(chosen)[1])

@@ -43,6 +43,7 @@ SETTINGS: tuple[Any, ...] = (
     TokenMasking(whole_word=True),
     TokenMasking(with_replacement=True),
     NgramMasking(mask_rate=0.3),
+    NgramMasking(max_ngram=2, shares=(0.5, 0.5), unit="token"),
     SpanMasking(mask_rate=0.4),
     SpanCorruption(),
     SpanCorruption(mask_rate=0.6, mean_span_length=1),

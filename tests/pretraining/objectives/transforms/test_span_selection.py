@@ -112,6 +112,35 @@ def test_ngrams_of_albert() -> None:
     assert abs(one.mean() - 2 / 11) < 4 * np.sqrt(2 / 11 * 9 / 11 / 3000) + 0.012
 
 
+def test_ngrams_of_declared_shares() -> None:
+    """Of a budget of 3, the first n-gram is a trigram as often as declared (Dong et al. 2019,
+    section 2.4: 80 % of one token, 20 % of two or three)."""
+    rows = equal_rows(3000, 498)
+    settings = NgramMasking(mask_rate=0.006, shares=(0.8, 0.1, 0.1))
+    result = ngram_masking(settings, rows, np.random.default_rng(0), WORDS)
+    assert result.spans is not None
+    one = result.spans.max(1) == 0
+    assert abs(one.mean() - 0.1) < 4 * np.sqrt(0.1 * 0.9 / 3000) + 0.012
+    alone = NgramMasking(mask_rate=0.006, shares=(1, 0, 0))
+    single = ngram_masking(alone, rows, np.random.default_rng(0), WORDS)
+    assert single.spans is not None and (single.spans.max(1) == 0).mean() < 0.001
+
+
+def test_ngrams_of_tokens_begin_inside_words() -> None:
+    """Every third token continues a word; without whole words, each budget is spent."""
+    rows = make_rows([[120], [40, 30], [7]] * 100)
+    of_tokens = NgramMasking(unit="token")
+    result = ngram_masking(of_tokens, rows, np.random.default_rng(0), VOCABULARY)
+    budget = np.maximum(1, np.rint(0.15 * rows.lengths))
+    assert np.array_equal(result.chosen.sum(1), budget)
+    continues = rows.maskable & ~VOCABULARY.word_start[rows.tokens]
+    first = result.chosen & ~np.pad(result.chosen, ((0, 0), (1, 0)))[:, :-1]
+    assert (first & continues).sum() / first.sum() > 0.2
+    words = ngram_masking(NgramMasking(), rows, np.random.default_rng(0), VOCABULARY)
+    first = words.chosen & ~np.pad(words.chosen, ((0, 0), (1, 0)))[:, :-1]
+    assert (first & continues).sum() < 0.05 * first.sum()
+
+
 def test_ngrams_stay_in_their_budget() -> None:
     rows = make_rows([[120], [40, 30], [7]] * 100)
     result = ngram_masking(NgramMasking(), rows, np.random.default_rng(0), VOCABULARY)
