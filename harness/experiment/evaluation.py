@@ -93,6 +93,7 @@ class Evaluate(ConfigModel):
     @property
     def earlier_tasks(self) -> tuple[str, ...]:
         """Names of the tasks that models are trained on before the chosen ones, each once."""
+        given: tuple[IntermediateTask | PromptTraining, ...]
         given = (*self.intermediate_tasks, *self.prompt_trainings)
         return tuple(dict.fromkeys(name for one in given for name in one.tasks))
 

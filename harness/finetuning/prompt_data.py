@@ -8,7 +8,7 @@ from typing import Any
 from transformers import PreTrainedTokenizerFast
 
 from harness.finetuning.adaptation import ADAPTATIONS
-from harness.finetuning.heads.prompt_answers import PreferredAnswers, Preferences, PromptAnswers
+from harness.finetuning.heads.prompt_answers import Preferences, PreferredAnswers, PromptAnswers
 from harness.finetuning.inputs import Encoded
 from harness.finetuning.multitask import TaskData
 from harness.finetuning.protocol import Finetune, Protocol

@@ -171,7 +171,8 @@ class TaskChain:
             **self.graph.precision,
         }
         names = " + ".join(task.name for task in tasks)
-        label = f"{self.arm.name}, {f'{prompts.name} on ' if prompts else ''}{names}, seed {self.seed}"
+        what = f"{prompts.name} on {names}" if prompts else names
+        label = f"{self.arm.name}, {what}, seed {self.seed}"
         flops = sum(finetuning_flops(self.arm, task, settings) for task in tasks)
         flops *= prompts.num_rows if prompts else 1
         roles = {role: self.parents[role] for role in ("pretrain", "tokenizer")}

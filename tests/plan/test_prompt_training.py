@@ -36,8 +36,8 @@ FAST: dict[str, Any] = {
     "protocol": {"max_train_examples": 16, "max_sequence_length": 48},
     "finetune": {"epochs": 1, "learning_rate": 1e-2, "batch_size": 8},
 }
-TASKS = {"tasks": ["micro-mrpc", "micro-swag"]}
-BOTH = {"instruction_tuning": TASKS, "preference_tuning": {**TASKS, "beta": 0.2}}
+TASKS: dict[str, Any] = {"tasks": ["micro-mrpc", "micro-swag"]}
+BOTH: dict[str, Any] = {"instruction_tuning": TASKS, "preference_tuning": {**TASKS, "beta": 0.2}}
 
 
 def declared(grid: dict[str, Any] | None = None, **evaluate: Any) -> Declaration:
@@ -229,4 +229,3 @@ def test_from_declaration_to_scores(tmp_path: Path) -> None:
         networks[run.arm] = file.read_bytes()
     assert updates == {"none": [], "instructed": [4], "preferred": [4, 4]}
     assert len(set(networks.values())) == 3
-

@@ -17,8 +17,8 @@ from harness.data.corpora.sources import MicroworldCorpus
 from harness.data.tokenizers import Tokenizer, training
 from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.heads.prompt_answers import (
-    PreferredAnswers,
     Preferences,
+    PreferredAnswers,
     PromptAnswers,
     preference_loss,
 )
@@ -130,7 +130,12 @@ def preferences(tok: Any, objective: str, seed: int = 0) -> PreferredAnswers:
         ("clm", "[CLS] the axe is noisy.", "so the pig is in it. [SEP]", "all"),
         ("prefix_lm", "[CLS] the axe is noisy. [SEP]", "so the pig is in it. [SEP]", "all"),
         ("span_corruption", "[CLS] the axe is noisy. <0> the pig is in it. [SEP]", "<0> so", "so"),
-        ("denoising", "[CLS] the axe is noisy. [MASK] the pig is in it. [SEP]", "the axe", "so the"),
+        (
+            "denoising",
+            "[CLS] the axe is noisy. [MASK] the pig is in it. [SEP]",
+            "the axe",
+            "so the",
+        ),
     ],
 )
 def test_the_loss_is_on_the_answer_and_what_follows(
@@ -241,7 +246,8 @@ def test_the_preference_loss_is_that_of_trl() -> None:
         "precompute_ref_logps": True,
         "ld_alpha": None,
         **dict.fromkeys(("aux_loss_enabled", "use_weighting"), False),
-        **{"_total_train_tokens": 0, "_tp_size": 1},
+        "_total_train_tokens": 0,
+        "_tp_size": 1,
     }
     own = MagicMock(**fields)
     own.accelerator.gather_for_metrics = own.accelerator.gather = lambda value: value
@@ -298,8 +304,8 @@ def test_preferences_raise_the_margin(
 def test_instruction_tuning_teaches_unseen_examples(
     tokenizer: Path, saved: Saved, tmp_path: Path
 ) -> None:
-    """Prompted on examples that it was not tuned on, a tuned network beats the untuned one; tuned
-    on preferences as well, it is no worse than untuned."""
+    """Prompted on examples that it was not tuned on, a tuned network beats the untuned one, and
+    so it does after preferences."""
     model, parts = saved("gpt2", "clm"), []
     for name in ("micro-sst2", "micro-food-to-film"):
         parts.append((TASKS[name], load_examples(TASKS[name], "train").head(800)))
@@ -319,5 +325,5 @@ def test_instruction_tuning_teaches_unseen_examples(
         start = tmp_path / str(number)
         run.model.backbone.save(start)
         scores.append(accuracy(start))
-    assert len(held_out) >= 200 and scores[0] < 0.6 < scores[1]
-    assert scores[2] > scores[0]
+    assert len(held_out) == 300 and scores[0] < 0.58
+    assert scores[1] > scores[0] + 0.05 and scores[2] > scores[0] + 0.1
