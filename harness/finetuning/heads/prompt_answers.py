@@ -156,7 +156,15 @@ class PreferredAnswers(PromptAnswers):
         self.beta, self.rejected_seed = beta, rejected_seed
 
     def shown(self, label: int, num_answers: int, row: int) -> Sequence[int]:
-        """The right answer, and one of the others by the seed and the number of the example."""
+        """The right answer, and one of the others by the seed and the number of the example.
+
+        Raises:
+            ValueError: there is no other.
+        """
+        if num_answers < PREFERENCE_ROWS:
+            raise ValueError(
+                f"preferences need a wrong answer, but example {row} of {self.task.name} has none"
+            )
         rng = np.random.default_rng([self.rejected_seed, row])
         return label, (label + int(rng.integers(1, num_answers))) % num_answers
 

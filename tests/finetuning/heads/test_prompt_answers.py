@@ -221,6 +221,8 @@ def test_the_wrong_answer_is_drawn_by_its_seed(tok: Any) -> None:
     assert drawn[0] != drawn[1]
     wrong = [preferences(tok, "clm").shown(1, 3, row)[1] for row in range(300)]
     assert np.mean(wrong) == pytest.approx(1, abs=4 / math.sqrt(300)) and set(wrong) == {0, 2}
+    with pytest.raises(ValueError, match="a wrong answer, but example 7 of toy has none"):
+        preferences(tok, "clm").shown(0, 1, 7)
 
 
 def test_the_preference_loss_is_equation_7() -> None:
