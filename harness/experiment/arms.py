@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.core.config import ConfigModel, deep_merge, set_path
-from harness.experiment.evaluation import Evaluate
+from harness.experiment.evaluation import PROMPT_TRAININGS, Evaluate
 from harness.experiment.experiment import Axis, Experiment
 from harness.experiment.recipe_defaults import (
     evaluate_defaults,
@@ -181,11 +181,17 @@ def _declared_fields(evaluate: Evaluate) -> dict[str, Any]:
         {**task.model_dump(), "finetune": task.finetune and _set_fields(task.finetune)}
         for task in evaluate.intermediate_tasks
     ]
+    prompted = {
+        name: {**given.model_dump(), "finetune": given.finetune and _set_fields(given.finetune)}
+        for name in PROMPT_TRAININGS
+        if (given := getattr(evaluate, name))
+    }
     return {
         **evaluate.model_dump(),
         "finetune": _set_fields(evaluate.finetune),
         "protocol": _set_fields(evaluate.protocol),
         "intermediate_tasks": tasks,
+        **prompted,
     }
 
 
@@ -194,14 +200,18 @@ def _set_fields(value: ConfigModel) -> dict[str, Any]:
 
 
 def _with_size_defaults(evaluate: Any, pretrain: Pretrain) -> Any:
-    """`evaluate` with the settings of the network's size where none are set; those of an
-    intermediate task are `evaluate.finetune` where none are set."""
+    """`evaluate` with the settings of the network's size where none are set; those of training on
+    earlier tasks are `evaluate.finetune` where none are set."""
     merged = deep_merge(evaluate_defaults(pretrain), evaluate)
-    tasks = [
-        deep_merge({"finetune": merged["finetune"]}, task) if task.get("finetune") else task
-        for task in merged["intermediate_tasks"]
-    ]
-    return {**merged, "intermediate_tasks": tasks}
+
+    def filled(training: Any) -> Any:
+        if not (isinstance(training, Mapping) and training.get("finetune")):
+            return training
+        return deep_merge({"finetune": merged["finetune"]}, training)
+
+    prompted = {name: filled(merged.get(name)) for name in PROMPT_TRAININGS}
+    tasks = [filled(task) for task in merged["intermediate_tasks"]]
+    return {**merged, "intermediate_tasks": tasks, **prompted}
 
 
 def sets_protocol(experiment: Experiment, arm: Arm, field: str) -> bool:

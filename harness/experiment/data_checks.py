@@ -75,12 +75,11 @@ def _text_problems(text: Corpus | None, *field: str) -> Problems:
 
 
 def _all_tasks(experiment: Experiment, arms: Sequence[Arm]) -> list[Task]:
-    """The chosen tasks and the intermediate tasks of all arms."""
+    """The chosen tasks and those that any arm is trained on before."""
     found = dict(experiment.evaluate.chosen)
     for arm in arms:
         known = arm.evaluate.known_tasks
-        before = [name for one in arm.evaluate.intermediate_tasks for name in one.tasks]
-        found |= {name: known[name] for name in before}
+        found |= {name: known[name] for name in arm.evaluate.earlier_tasks}
     return list(found.values())
 
 

@@ -10,6 +10,12 @@ from harness.finetuning.adaptation import AnyAdaptation, Full
 from harness.finetuning.continued_pretraining import ContinuedPretraining
 from harness.finetuning.diagnostics import DIAGNOSTICS
 from harness.finetuning.distillation import TaskDistillation, distillation_problem
+from harness.finetuning.prompt_training import (
+    InstructionTuning,
+    PreferenceTuning,
+    PromptTraining,
+    tasks_problem,
+)
 from harness.finetuning.protocol import Finetune, Protocol
 from harness.finetuning.task_chain import (
     IntermediateTask,
@@ -22,6 +28,9 @@ from harness.tasks import TASKS
 from harness.tasks.custom import AnySuite, as_suite, suite_named, tasks_of
 from harness.tasks.probes import PROBES
 from harness.tasks.task import Suite, Task
+
+PROMPT_TRAININGS = ("instruction_tuning", "preference_tuning")
+"""Fields of training on prompts, in their order."""
 
 
 class Evaluate(ConfigModel):
@@ -53,6 +62,12 @@ class Evaluate(ConfigModel):
     sequential: bool = False
     """Whether one model is fine-tuned on the chosen tasks one after the other, in order. After each
     task, it is scored on that task and on the earlier ones."""
+    instruction_tuning: InstructionTuning | None = None
+    """Training on the prompts of other tasks with their answers (Wei et al. 2022, section 2); null:
+    none."""
+    preference_tuning: PreferenceTuning | None = None
+    """Training to prefer right answers to wrong ones in the prompts of other tasks (Rafailov et al.
+    2023), after `instruction_tuning` if both are given; null: none."""
     distillation: TaskDistillation | None = None
     """Fine-tuning on the outputs of another arm on the same task (Jiao et al. 2020, section 3.2);
     null: on the labels alone."""
@@ -68,7 +83,19 @@ class Evaluate(ConfigModel):
             lines["multitask"] = self.multitask.model_dump(exclude_none=True)
         if self.sequential:
             lines["sequential"] = " then ".join(self.chosen)
-        return lines
+        return lines | {one.name: one.label for one in self.prompt_trainings}
+
+    @property
+    def prompt_trainings(self) -> tuple[PromptTraining, ...]:
+        """The trainings on prompts, in their order."""
+        return tuple(one for one in (self.instruction_tuning, self.preference_tuning) if one)
+
+    @property
+    def earlier_tasks(self) -> tuple[str, ...]:
+        """Names of the tasks that models are trained on before the chosen ones, each once."""
+        given: tuple[IntermediateTask | PromptTraining, ...]
+        given = (*self.intermediate_tasks, *self.prompt_trainings)
+        return tuple(dict.fromkeys(name for one in given for name in one.tasks))
 
     @property
     def known_tasks(self) -> dict[str, Task]:
@@ -115,6 +142,9 @@ class Evaluate(ConfigModel):
     def _one_chain(self) -> "Evaluate":
         names = ("intermediate_tasks", "multitask", "sequential")
         given = [name for name in names if getattr(self, name)]
+        prompted = [name for name in PROMPT_TRAININGS if getattr(self, name)]
+        if given and prompted:
+            raise ValueError(f"{given[0]} and {prompted[0]} exclude each other; keep one")
         if len(given) > 1:
             raise ValueError(f"{' and '.join(given)} exclude each other; keep one")
         if (self.multitask or self.sequential) and self.adaptation.kind != "full":
@@ -154,6 +184,16 @@ class Evaluate(ConfigModel):
         tasks = self.chosen.values()
         if why := distillation_problem(self.distillation, tasks, self.protocol, self.adaptation):
             raise ValueError(why)
+        return self
+
+    @model_validator(mode="after")
+    def _has_prompts(self) -> "Evaluate":
+        for field in PROMPT_TRAININGS:
+            if given := getattr(self, field):
+                names = _checked_names(given.tasks, f"{field}: the task", self.known_tasks)
+                tasks = [self.known_tasks[name] for name in names]
+                if why := tasks_problem(given, tasks, tuple(self.chosen)):
+                    raise ValueError(f"{field}: {why}")
         return self
 
     def _check_intermediate(self, one: IntermediateTask) -> None:

@@ -1,4 +1,5 @@
-"""Stages of training on other tasks: intermediate, multi-task and sequential fine-tuning.
+"""Stages of training on other tasks: intermediate, multi-task and sequential fine-tuning, and
+training on prompts.
 
 A `train_tasks` stage trains on one or several tasks. Later stages use its network (role `body`) and
 its head for their task (role `head`).
@@ -11,6 +12,7 @@ from typing import Any
 from harness.experiment.arms import Arm
 from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.compatibility import unsupported_reason
+from harness.finetuning.prompt_training import PromptTraining
 from harness.finetuning.protocol import Finetune
 from harness.plan.continued_stages import add_pretraining_loss
 from harness.plan.costs import finetuning_flops
@@ -60,6 +62,8 @@ class TaskChain:
         """
         if _is_baseline(self.arm):
             return {}
+        if self.arm.evaluate.prompt_trainings:
+            return self._prompt_trainings()
         if self.arm.evaluate.multitask:
             return self._multitask(task)
         if self.arm.evaluate.sequential:
@@ -106,6 +110,15 @@ class TaskChain:
                 body = {"body": self._train(before, body, settings, one.siamese, mixed=True)}
         return body
 
+    def _prompt_trainings(self) -> dict[str, str]:
+        """Role to key of the last training on prompts, which is the same for all tasks."""
+        evaluate, body = self.arm.evaluate, dict[str, str]()
+        for one in evaluate.prompt_trainings:
+            tasks = [evaluate.known_tasks[name] for name in one.tasks]
+            settings = one.finetune or evaluate.finetune
+            body = {"body": self._train(tasks, body, settings, prompts=one)}
+        return body
+
     def _multitask(self, task: Task) -> dict[str, str]:
         """Role to key of the multi-task stage. A task without a train set has no head: it uses the
         embeddings of the shared network."""
@@ -140,21 +153,28 @@ class TaskChain:
         settings: Finetune,
         siamese: str | None = None,
         mixed: bool = False,
+        prompts: PromptTraining | None = None,
     ) -> str:
-        """Adds the training on `tasks`: if `mixed`, as one task; else with a head for each."""
+        """Adds the training on `tasks`: if `mixed`, as one task; on their `prompts`; else with a
+        head for each."""
         evaluate, fraction = self.arm.evaluate, self.pretrain_fraction
+        mixing = prompts.mixing if prompts else evaluate.multitask
         spec: dict[str, Any] = {
             "tasks": [{**self.graph.task_content(task), "siamese": siamese} for task in tasks],
             "protocol": self.graph.protocol_content(evaluate.protocol),
             "finetune": self.graph.dump(settings),
-            "mixing": self.graph.dump(evaluate.multitask) if evaluate.multitask else None,
+            "mixing": self.graph.dump(mixing) if mixing else None,
             "mixed": True if mixed and len(tasks) > 1 else None,
+            "prompts": prompts.content if prompts else None,
             "seed": self.seed,
             "pretrain_fraction": fraction if fraction < 1 else None,
             **self.graph.precision,
         }
-        label = f"{self.arm.name}, {' + '.join(task.name for task in tasks)}, seed {self.seed}"
+        names = " + ".join(task.name for task in tasks)
+        what = f"{prompts.name} on {names}" if prompts else names
+        label = f"{self.arm.name}, {what}, seed {self.seed}"
         flops = sum(finetuning_flops(self.arm, task, settings) for task in tasks)
+        flops *= prompts.num_rows if prompts else 1
         roles = {role: self.parents[role] for role in ("pretrain", "tokenizer")}
         return self.graph.stage("train_tasks", label, spec, {**roles, **body}, flops)
 

@@ -2,8 +2,9 @@
 scores."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
@@ -15,6 +16,7 @@ from harness.execution.stages.teaching import save_outputs
 from harness.finetuning.adapted_weights import save_adapted
 from harness.finetuning.diagnostics import DIAGNOSTICS_FILE
 from harness.finetuning.multitask import TaskData, save_head
+from harness.finetuning.prompt_data import prompt_data
 from harness.finetuning.run import finetune as train
 from harness.finetuning.task_chain import Multitask
 from harness.finetuning.teacher_layers import save_network
@@ -26,13 +28,16 @@ from harness.tasks.perturbation import Perturbation, perturbed
 
 def train_tasks(context: StageContext) -> Metrics:
     """Trains one network on the tasks of the spec; writes `model/`, a head per task, and tasks.json
-    with the share of batches, updates and final loss per task. Mixed tasks are one."""
+    with the share of batches, updates and final loss per task. Mixed tasks are one. With `prompts`,
+    the tasks are answered in their prompts, without heads."""
     specs = [{**context.spec, **task, "adaptation": "full"} for task in context.spec["tasks"]]
     runners = [TaskRunner(replace(context, spec=spec)) for spec in specs]
+    names = [runner.task.name for runner in runners]
     if context.spec.get("mixed"):
-        names, tasks = [" + ".join(runner.task.name for runner in runners)], [_mixed(runners)]
+        names, tasks = [" + ".join(names)], [_mixed(runners)]
+    elif prompts := context.spec.get("prompts"):
+        tasks = _prompted(runners, prompts)
     else:
-        names = [runner.task.name for runner in runners]
         tasks = [runner.training_data for runner in runners]
     run = train(
         runners[0].model,
@@ -69,6 +74,16 @@ def _mixed(runners: Sequence[TaskRunner]) -> TaskData:
         assert runner.train_examples is not None
         parts.append((runner.train_examples, runner.task.labels))
     return TaskData(first.head, first.encode(mixed(parts)))
+
+
+def _prompted(runners: Sequence[TaskRunner], prompts: Mapping[str, Any]) -> list[TaskData]:
+    """The train sets as prompts with answers."""
+    first, parts = runners[0], []
+    for runner in runners:
+        assert runner.train_examples is not None
+        parts.append((runner.task, runner.train_examples))
+    tokenizer, precision = first.context.inputs["tokenizer"], first.context.compute.precision
+    return prompt_data(first.model, tokenizer, parts, first.protocol, prompts, precision)
 
 
 def finetune(context: StageContext) -> Metrics:

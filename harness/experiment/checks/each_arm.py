@@ -3,7 +3,13 @@
 from collections.abc import Sequence
 
 from harness.experiment.arms import Arm
-from harness.experiment.checks import auxiliary, continued_pretraining, distillation, model
+from harness.experiment.checks import (
+    auxiliary,
+    continued_pretraining,
+    distillation,
+    model,
+    prompt_training,
+)
 from harness.experiment.checks.grid import Problems
 
 
@@ -13,3 +19,4 @@ def problems(arm: Arm, arms: Sequence[Arm]) -> Problems:
     yield from continued_pretraining.problems(arm)
     yield from distillation.problems(arm, arms)
     yield from auxiliary.problems(arm, arms)
+    yield from prompt_training.problems(arm)

@@ -45,8 +45,8 @@ def changed_problems(experiment: Experiment, changed: Iterable[Keys]) -> Problem
     Args:
         changed: keys that these have set.
     """
-    # Intermediate tasks are trained without a search.
-    parts = ("pretrain",) if experiment.evaluate.intermediate_tasks else ("evaluate", "pretrain")
+    # Earlier tasks are trained without a search.
+    parts = ("pretrain",) if experiment.evaluate.earlier_tasks else ("evaluate", "pretrain")
     found: Keys | None = None
     for keys in changed:
         path = ".".join(map(str, keys))

@@ -40,7 +40,7 @@ def world_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
 def _tasks(experiment: Experiment) -> Iterator[str]:
     evaluate = experiment.evaluate
     known = evaluate.known_tasks
-    before = [known[name] for one in evaluate.intermediate_tasks for name in one.tasks]
+    before = [known[name] for name in evaluate.earlier_tasks]
     for task in (*evaluate.chosen.values(), *before):
         if not isinstance(task.data, MicroworldData):
             yield f"the task {task.name} has one data set"

@@ -45,8 +45,7 @@ def _users(plan: Plan) -> dict[str, catalog.User]:
         found |= {
             text.path: text for text in texts if isinstance(text, HubCorpus) and not text.streaming
         }
-        before = [name for one in evaluate.intermediate_tasks for name in one.tasks]
-        others = {name: known[name] for name in before}
+        others = {name: known[name] for name in evaluate.earlier_tasks}
         read: dict[str, Task | Probe] = {name: PROBES[name] for name in evaluate.probes}
         read |= {**evaluate.chosen, **others}
         found |= {name: one for name, one in read.items() if isinstance(one.data, HubData)}

@@ -119,7 +119,7 @@ def _is_finetuned(arm: Arm) -> bool:
     evaluate, is_baseline = arm.evaluate, arm.pretrain.model.facts.kind == "baseline"
     has_train = any(task.train for task in evaluate.chosen.values())
     trains = evaluate.adaptation.trains and has_train
-    return not is_baseline and (trains or bool(evaluate.intermediate_tasks))
+    return not is_baseline and (trains or bool(evaluate.earlier_tasks))
 
 
 def _is_open(plan: Plan, path: str, arms: Sequence[Arm]) -> bool:
