@@ -82,13 +82,20 @@ def test_the_rate_of_matrices_falls_with_width_and_that_of_embeddings_is_constan
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_every_recipe_has_the_settings_of_its_size(name: str) -> None:
-    """Also the teachers, which have a size of their own; T5 scales initial weights by itself."""
+    """Also the teachers, which have a size of their own; T5 scales initial weights by itself, and
+    has an optimizer of its own."""
     teacher = {"teacher": {"size": "nano"}} if RECIPES[name].teacher else {}
     small = run(recipe=name, size="nano", **teacher)
-    assert small.optimizer.learning_rate == 2e-3
+    is_t5 = small.model.family == "t5"
+    optimizer = ("adafactor", 0.03, 2.0) if is_t5 else ("adamw", 2e-3, 2.0)
+    assert optimizer == (
+        small.optimizer.kind,
+        small.optimizer.learning_rate,
+        small.optimizer.embedding_learning_rate_factor,
+    )
     assert small.model.dropout == 0
     assert small.budget.tokens == default_tokens(SIZES["nano"])
-    scale = 0.02 if small.model.family == "t5" else round(0.02 * math.sqrt(768 / 64), 3)
+    scale = 0.02 if is_t5 else round(0.02 * math.sqrt(768 / 64), 3)
     assert small.model.initializer_range == scale
 
 

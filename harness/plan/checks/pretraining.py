@@ -81,8 +81,8 @@ def unfit_learning_rate(plan: Plan) -> Iterator[str]:
             continue
         recipe, source = RECIPES[run.recipe].optimizer, f"the recipe {run.recipe}"
         if is_small(run):
-            rate = small_sizes.learning_rate(run.size)
-            recipe, source = Optimizer(learning_rate=rate), "small networks"
+            settings = small_sizes.optimizer_settings(run.size, run.model.family)
+            recipe, source = Optimizer(**settings), "small networks"
         own = run.optimizer
         if own.learning_rate == recipe.learning_rate and not _are_alike(own.kind, recipe.kind):
             yield (

@@ -77,12 +77,7 @@ def pretraining_settings(size: Size, corpus: Corpus, family: str) -> dict[str, A
     width = size.hidden_size
     length = min(max(width // 2, MIN_SEQUENCE_LENGTH), MAX_SEQUENCE_LENGTH)
     return {
-        "optimizer": {
-            "kind": "adamw",
-            **({"max_grad_norm": MAX_GRAD_NORM[family]} if family in MAX_GRAD_NORM else {}),
-            "learning_rate": learning_rate(size),
-            "embedding_learning_rate_factor": _rounded(width / 32),
-        },
+        "optimizer": optimizer_settings(size, family),
         "schedule": {"warmup_fraction": 0.06},  # Liu et al. 2019, table 9
         "model": _model_settings(width, family),
         "phases": ({"fraction": 1.0, "sequence_length": length},),
@@ -91,9 +86,20 @@ def pretraining_settings(size: Size, corpus: Corpus, family: str) -> dict[str, A
     }
 
 
-def learning_rate(size: Size) -> float:
-    """Peak for AdamW."""
-    return _rounded(0.128 / size.hidden_size)
+def optimizer_settings(size: Size, family: str) -> dict[str, Any]:
+    """Fields of the optimizer: AdamW, but for T5 Adafactor, whose steps are relative to the weights
+    and do not depend on the width. T5's embeddings start with variance 1, so that AdamW's steps are
+    too small for them."""
+    norm = {"max_grad_norm": MAX_GRAD_NORM[family]} if family in MAX_GRAD_NORM else {}
+    if family == "t5":
+        rates = {"learning_rate": 0.03, "embedding_learning_rate_factor": 2.0}
+        return {"kind": "adafactor", **norm, **rates}
+    return {
+        "kind": "adamw",
+        **norm,
+        "learning_rate": _rounded(0.128 / size.hidden_size),
+        "embedding_learning_rate_factor": _rounded(size.hidden_size / 32),
+    }
 
 
 def _model_settings(width: int, family: str) -> dict[str, float]:
