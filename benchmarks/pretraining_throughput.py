@@ -59,7 +59,8 @@ def trainer_rows(work: Workload) -> list[dict[str, list[int]]]:
     """The texts that the Trainer's collator makes batches of."""
     if work.shape.objective == "span_corruption":
         return [row for number in range(work.steps) for row in source_and_labels(work, number)]
-    rows = work.maker.layout.rows(work.maker.drawing((0, 0)).sequences).tokens.tolist()
+    pairs = work.maker.pairs(work.maker.components[0].objective)
+    rows = work.maker.layout.rows(work.maker.drawing((0, 0), pairs).sequences).tokens.tolist()
     if work.shape.objective == "clm":
         return [{"input_ids": row} for row in rows]
     special = len(SPECIAL)

@@ -1,5 +1,6 @@
 """Copies of examples with other words: against a plain loop over the network, and by hand."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -48,7 +49,7 @@ def backbone(tokenizer: PreTrainedTokenizerFast) -> Backbone:
 
 
 def augmented(
-    texts: list[tuple[str, ...]],
+    texts: Sequence[tuple[str, ...]],
     backbone: Backbone,
     tokenizer: PreTrainedTokenizerFast,
     settings: Augmentation = SETTINGS,
@@ -63,7 +64,7 @@ def test_candidates_are_the_most_probable_words_of_a_plain_loop(
     """One word at a time, without padding; by the name of each token of the whole vocabulary."""
     found = words_of(SENTENCES, backbone, tokenizer, 32, 3)
     assert sum(map(len, found.values())) >= 4
-    names = [tokenizer.decode([token]).strip() for token in range(len(tokenizer))]
+    names = [str(tokenizer.decode([token])).strip() for token in range(len(tokenizer))]
     for text, words in found.items():
         encoded = tokenizer(text, return_offsets_mapping=True)
         ids = encoded["input_ids"]
@@ -83,7 +84,7 @@ def test_candidates_are_the_most_probable_words_of_a_plain_loop(
 
 def starts_a_word(token: int, tokenizer: PreTrainedTokenizerFast) -> bool:
     """By its mark: none for WordPiece, a space for the others; of letters alone."""
-    name = tokenizer.convert_ids_to_tokens(token)
+    name = str(tokenizer.convert_ids_to_tokens(token))
     if token in tokenizer.all_special_ids:
         return False
     if name[0] in "Ġ▁":

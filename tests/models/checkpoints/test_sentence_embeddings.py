@@ -111,7 +111,8 @@ def test_modes_are_read_as_newer_versions_write_them(
 ) -> None:
     """In the order of the list, which is that of their concatenation."""
     config = {"embedding_dimension": 32, "pooling_mode": mode, "include_prompt": True}
-    found = read_embedding(write_modules(tmp_path, kinds=KINDS[:2], **{"1_Pooling/config": config}))
+    changes: dict[str, Any] = {"1_Pooling/config": config}
+    found = read_embedding(write_modules(tmp_path, kinds=KINDS[:2], **changes))
     assert found and not found.problem
     assert found.poolings == (poolings or ("weighted_mean", "cls", "mean_sqrt_len", "max"))
 

@@ -20,14 +20,14 @@ from harness.tasks.load_examples import fingerprint, load_examples
 from harness.tasks.metrics import METRICS
 from harness.tasks.task import Split
 
-DOCUMENTS = [
+DOCUMENTS: list[dict[str, Any]] = [
     {"_id": "12", "title": "Tin", "text": "a cup fell"},
     {"_id": "7", "title": "", "text": "rye grew"},
     {"_id": "30", "title": None, "text": "tin came"},
     {"_id": "u", "title": "Is", "text": "tin in rye"},
     {"_id": "41", "title": "Empty", "text": ""},
 ]
-QUERIES = [
+QUERIES: list[dict[str, Any]] = [
     {"_id": "5", "title": "", "text": "what is tin"},
     {"_id": "u", "title": "", "text": "tin in rye"},
     {"_id": "9", "title": "", "text": "a query of train"},
