@@ -73,7 +73,9 @@ def test_costs_count_copies_and_the_words_of_the_teacher() -> None:
 def test_earlier_tasks_are_not_augmented() -> None:
     """Their stage is that of the student without copies, and costs as much."""
     earlier = {"evaluate.intermediate_tasks": [{"task": "micro-mnli"}]}
-    arms = {name: {**ARMS[name], **earlier} for name in ("taught", "few")} | {"large": PLAIN["large"]}
+    arms = {name: {**ARMS[name], **earlier} for name in ("taught", "few")} | {
+        "large": PLAIN["large"]
+    }
     costs = []
     for one in ("taught", "few"):
         found = planned({"model": {one: arms[one], "large": arms["large"]}}, tasks=[TASK])

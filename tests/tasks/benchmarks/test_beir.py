@@ -137,7 +137,11 @@ def test_judgements_of_something_else_are_refused(row: tuple[str, str, int], mes
 
 def test_documents_of_equal_text_are_one() -> None:
     """As two relevant documents in the first place, they would have an nDCG of 1.23."""
-    documents = {"_id": ["a", "b", "c", "d"], "title": [""] * 4, "text": ["tin", "tin", "rye", "rye"]}
+    documents = {
+        "_id": ["a", "b", "c", "d"],
+        "title": [""] * 4,
+        "text": ["tin", "tin", "rye", "rye"],
+    }
     judged = {"query-id": ["q", "q"], "corpus-id": ["a", "b"], "score": [1, 2]}
     found = judged_pairs(documents, {"_id": ["q"], "text": ["tin"]}, judged)
     assert list(zip(found["document"], found["relevance"], strict=True)) == [("tin", 2), ("rye", 0)]
