@@ -28,7 +28,7 @@ def prompt_data(
     content: Mapping[str, Any],
     precision: str,
 ) -> list[TaskData]:
-    """The examples of each task as prompts with answers, with preferences as `content` asks.
+    """The examples of each task as prompts with answers, with preferences if `content` has them.
 
     Args:
         model: the network at the start, which is the reference of preferences.

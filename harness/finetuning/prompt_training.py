@@ -96,6 +96,8 @@ def tasks_problem(given: PromptTraining, known: Sequence[Task], reported: Sequen
             f"the tasks must be held out of the reported ones, but {', '.join(both)} is reported; "
             "leave it out, or set includes_reported: true"
         )
+    if given.max_examples and len(given.tasks) == 1:
+        return "max_examples is for the mixing of several tasks, but there is one; leave it out"
     if given.includes_reported and not both:
         return "includes_reported is for tasks that are reported, but none is; leave it out"
     return ""

@@ -39,7 +39,9 @@ def collection(examples: Examples) -> Collection:
         for pair in examples.texts
     ]
     left_out = examples.labels.astype(np.float64) < 0
-    return Collection(list(texts[0]), list(texts[1]), np.array(pairs), left_out)
+    return Collection(
+        list(texts[0]), list(texts[1]), np.array(pairs, np.int64).reshape(-1, 2), left_out
+    )
 
 
 def places(similarities: Callable[[slice], np.ndarray], found: Collection) -> np.ndarray:

@@ -123,15 +123,18 @@ def held_out_flops(run: Pretrain) -> float:
     return _forward_flops(run, HELD_OUT_TOKENS) * HELD_OUT_INPUTS
 
 
-def finetuning_flops(arm: Arm, task: Task, settings: Finetune, teacher: Arm | None = None) -> float:
+def finetuning_flops(
+    arm: Arm, task: Task, settings: Finetune, teacher: Arm | None = None, is_earlier: bool = False
+) -> float:
     """FLOPs of one fine-tuning run, for the estimate of the time.
 
     Args:
         teacher: whose layers are learned first, and whose network then reads every input; null:
             none.
+        is_earlier: whether the task comes before the chosen ones, so that no teacher augments it.
     """
     protocol = arm.evaluate.protocol
-    distillation = arm.evaluate.distillation
+    distillation = None if is_earlier else arm.evaluate.distillation
     copies = distillation.augment.copies if distillation and distillation.augment else 0
     examples = _num_examples(arm, task) * (1 + copies)
     one = _forward_flops(arm.pretrain, MEAN_TASK_TOKENS, reading_of(protocol, arm.pretrain))

@@ -173,7 +173,7 @@ class TaskChain:
         names = " + ".join(task.name for task in tasks)
         what = f"{prompts.name} on {names}" if prompts else names
         label = f"{self.arm.name}, {what}, seed {self.seed}"
-        flops = sum(finetuning_flops(self.arm, task, settings) for task in tasks)
+        flops = sum(finetuning_flops(self.arm, task, settings, is_earlier=True) for task in tasks)
         flops *= prompts.num_rows if prompts else 1
         roles = {role: self.parents[role] for role in ("pretrain", "tokenizer")}
         return self.graph.stage("train_tasks", label, spec, {**roles, **body}, flops)

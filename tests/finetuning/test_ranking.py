@@ -41,6 +41,11 @@ def test_places_are_scipys_ranks(at_once: int, monkeypatch: pytest.MonkeyPatch) 
         assert (before + 1, before + equal + 1) == (low[place], high[place])
 
 
+def test_no_pairs_have_no_places() -> None:
+    none = collection(Examples([], np.zeros(0)))
+    assert len(places(lambda rows: np.zeros((0, 0)), none)) == 0
+
+
 def test_a_document_that_is_left_out_has_no_place() -> None:
     """As if the collection lacked it, for this query alone."""
     given = np.array([[0.9, 0.5, 0.9, 0.1], [0.9, 0.5, 0.9, 0.1]])

@@ -70,6 +70,19 @@ def test_costs_count_copies_and_the_words_of_the_teacher() -> None:
     assert stage(plan(), "large", TASK).flops == pytest.approx(once["large"] + sum(extra))
 
 
+def test_earlier_tasks_are_not_augmented() -> None:
+    """Their stage is that of the student without copies, and costs as much."""
+    earlier = {"evaluate.intermediate_tasks": [{"task": "micro-mnli"}]}
+    arms = {name: {**ARMS[name], **earlier} for name in ("taught", "few")} | {
+        "large": PLAIN["large"]
+    }
+    costs = []
+    for one in ("taught", "few"):
+        found = planned({"model": {one: arms[one], "large": arms["large"]}}, tasks=[TASK])
+        costs.append(found.stages[stage(found, one, TASK).parents["body"]].flops)
+    assert costs[0] == costs[1]
+
+
 def test_the_student_learns_the_outputs_on_the_copies(tmp_path: Path) -> None:
     runner = StageRunner(tmp_path)
     found = {name: runner.make(plan(), stage(plan(), name, TASK).key) for name in ARMS}

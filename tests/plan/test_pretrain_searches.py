@@ -107,6 +107,10 @@ def test_arms_search_the_space_of_their_optimizer() -> None:
         alone = plan({"space": space}, grid={"pretrain.optimizer.kind": [kind]})
         assert alone.stages.keys() < found.stages.keys()
     assert not [*unfit_learning_rate(found)]
+    recipes = {"pretrain.recipe": ["gpt2", "skipgram"], "pretrain.optimizer.kind": ["adafactor"]}
+    of_vectors = plan({"space": {}, "optimizers": OWN_RATES}, grid=recipes)  # no search applies
+    assert all(line.startswith("skipgram") for line in unfit_learning_rate(of_vectors))
+    assert [*unfit_learning_rate(of_vectors)]
     assert found.differences["pretrain.optimizer.learning_rate"] == {
         "adamw": "searched (0.001 or 0.002)",
         "adafactor": "searched (0.01 or 0.03)",

@@ -137,6 +137,10 @@ def test_baselines_skip_it() -> None:
             {"preference_tuning": {**TASKS, "includes_reported": True}},
             "includes_reported is for tasks that are reported, but none is; leave it out",
         ),
+        (
+            {"instruction_tuning": {"tasks": ["micro-mrpc"], "max_examples": 10}},
+            "max_examples is for the mixing of several tasks, but there is one; leave it out",
+        ),
         ({"preference_tuning": {**TASKS, "beta": 0}}, "greater than 0"),
         (
             {"instruction_tuning": TASKS, "multitask": {}, "adaptation": "full"},

@@ -72,5 +72,6 @@ def _step(spec: Mapping[str, Any]) -> TaskStep:
     tasks = [Task.model_validate({"name": t["task"], **t["content"]}) for t in spec["tasks"]]
     siamese, epochs = spec["tasks"][0].get("siamese"), spec["finetune"]["epochs"]
     names = " + ".join(task.name for task in tasks)
-    line = f"{names}; siamese {siamese}; {epochs} epochs; fine-tuning seed {spec['seed']}"
+    how = f"siamese {siamese}" if siamese else "fine-tuning"
+    line = f"{names}; {how}; {epochs} epochs; fine-tuning seed {spec['seed']}"
     return TaskStep(line, all(isinstance(task.data, MicroworldData) for task in tasks))

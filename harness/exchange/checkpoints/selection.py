@@ -160,7 +160,7 @@ def _network(results: Results, arm: str, seed: int) -> str:
     """
     plan = results.plan
     starts: dict[str, dict[str, None]] = {}
-    seed_of_tasks = min((one.finetune_seed for one in results.finetune_runs), default=0)
+    seed_of_tasks = results.experiment.seeds.finetune[0]
     runs: list[tuple[FinetuneRun | ProbeRun, str]] = [
         *((one, one.task) for one in results.finetune_runs if one.finetune_seed == seed_of_tasks),
         *((one, one.probe) for one in plan.probe_runs),

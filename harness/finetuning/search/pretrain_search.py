@@ -135,8 +135,12 @@ class PretrainSearch(ConfigModel):
 
     @model_validator(mode="after")
     def _own_spaces(self) -> "PretrainSearch":
-        if not any(self.spaces):
+        if not self.optimizers and not self.space:
             raise ValueError("space names the fields to search, but is empty")
+        if empty := [kind for kind in self.optimizers if not self.space_of(kind)]:
+            raise ValueError(
+                f"optimizers.{empty[0]} names the fields to search, but it and space are empty"
+            )
         for kind, space in self.optimizers.items():
             for name, found in space.items():
                 if f"{OPTIMIZER}{name}" in self.space:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 
 from harness.experiment.recipe_defaults import ROLES, is_small
+from harness.finetuning.search.pretrain_search import is_searched
 from harness.plan.costs import pretraining_cost
 from harness.plan.plan import Plan
 from harness.pretraining.optimizer import Optimizer
@@ -77,7 +78,8 @@ def unfit_learning_rate(plan: Plan) -> Iterator[str]:
         return
     searches = plan.search_of_arms
     for name, run in _runs(plan):
-        if name in searches and "optimizer.learning_rate" in searches[name].space:
+        space = searches[name].space if name in searches and is_searched(run) else {}
+        if "optimizer.learning_rate" in space:
             continue
         recipe, source = RECIPES[run.recipe].optimizer, f"the recipe {run.recipe}"
         if is_small(run):

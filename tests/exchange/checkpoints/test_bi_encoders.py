@@ -12,6 +12,8 @@ from transformers import AutoModel, AutoTokenizer, PreTrainedTokenizerFast
 from typer.testing import CliRunner
 
 from harness.cli.app import app
+from harness.exchange.checkpoints.bi_encoders import _step
+from harness.exchange.checkpoints.selection import _network
 from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.heads.retrieval import Retrieval
 from harness.finetuning.protocol import Protocol
@@ -185,6 +187,17 @@ def test_a_bi_encoder_is_exported_by_its_key(study: Study, tmp_path: Path, expor
     assert export(study, trained(study, "siamese", 1), tmp_path / "second").startswith("0")
     second = load_file(tmp_path / "second/model.safetensors")
     assert not all(torch.equal(second[name], first[name]) for name in first)
+
+
+def test_the_seed_is_the_first_that_is_declared(tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_text(EXPERIMENT.replace("finetune: 2", "finetune: [1, 0]"))
+    study = Study.load(tmp_path / "x.yaml", (), tmp_path / "runs")
+    assert _network(study.results, "siamese", 0) == trained(study, "siamese", seed=1)
+
+
+def test_a_task_before_a_bi_encoder_is_not_called_siamese(study: Study) -> None:
+    spec = dict(study.plan.stages[trained(study, "pairs")].spec)
+    assert _step(spec).line == "micro-mnli; fine-tuning; 1 epochs; fine-tuning seed 0"
 
 
 def test_training_on_pairs_together_leaves_no_bi_encoder(study: Study, tmp_path: Path) -> None:

@@ -46,6 +46,10 @@ def search(**fields: Any) -> PretrainSearch:
         ({"space": {"batch_size": [8, 8]}}, "two choices or more"),
         ({"space": {"batch_size": [8]}}, "two choices or more"),
         ({"space": {}}, "space names the fields to search, but is empty"),
+        (
+            {"space": {}, "optimizers": {"lamb": {"beta1": [0.8, 0.9]}, "adafactor": {}}},
+            "optimizers.adafactor names the fields to search, but it and space are empty",
+        ),
         ({"optimizers": {"adam": {"beta1": [0.8, 0.9]}}}, "the kind of optimizer 'adam'"),
         ({"optimizers": {"adamw": {"rate": [0.1, 0.2]}}}, "the field of adamw 'rate'"),
         ({"optimizers": {"adamw": {"kind": ["adamw", "lamb"]}}}, "the field of adamw 'kind'"),

@@ -135,6 +135,25 @@ def test_judgements_of_something_else_are_refused(row: tuple[str, str, int], mes
         judged_pairs(columns(DOCUMENTS), columns(QUERIES), judged)
 
 
+def test_documents_of_equal_text_are_one() -> None:
+    """As two relevant documents in the first place, they would have an nDCG of 1.23."""
+    documents = {
+        "_id": ["a", "b", "c", "d"],
+        "title": [""] * 4,
+        "text": ["tin", "tin", "rye", "rye"],
+    }
+    judged = {"query-id": ["q", "q"], "corpus-id": ["a", "b"], "score": [1, 2]}
+    found = judged_pairs(documents, {"_id": ["q"], "text": ["tin"]}, judged)
+    assert list(zip(found["document"], found["relevance"], strict=True)) == [("tin", 2), ("rye", 0)]
+
+
+def test_a_judgement_below_0_leaves_the_document_in_the_ranking() -> None:
+    """TREC-COVID has such grades."""
+    judged = {"query-id": ["5"], "corpus-id": ["7"], "score": [-1]}
+    found = judged_pairs(columns(DOCUMENTS), columns(QUERIES), judged)
+    assert {*found["relevance"]} == {0}
+
+
 def test_a_collection_without_judgements_has_no_rows() -> None:
     none: dict[str, list[Any]] = {"query-id": [], "corpus-id": [], "score": []}
     assert judged_pairs(columns(DOCUMENTS), columns(QUERIES), none)["query"] == []
