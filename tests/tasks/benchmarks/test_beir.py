@@ -142,14 +142,18 @@ def test_documents_of_equal_text_are_one() -> None:
         "title": [""] * 4,
         "text": ["tin", "tin", "rye", "rye"],
     }
-    judged = {"query-id": ["q", "q"], "corpus-id": ["a", "b"], "score": [1, 2]}
+    judged: dict[str, list[Any]] = {
+        "query-id": ["q", "q"],
+        "corpus-id": ["a", "b"],
+        "score": [1, 2],
+    }
     found = judged_pairs(documents, {"_id": ["q"], "text": ["tin"]}, judged)
     assert list(zip(found["document"], found["relevance"], strict=True)) == [("tin", 2), ("rye", 0)]
 
 
 def test_a_judgement_below_0_leaves_the_document_in_the_ranking() -> None:
     """TREC-COVID has such grades."""
-    judged = {"query-id": ["5"], "corpus-id": ["7"], "score": [-1]}
+    judged: dict[str, list[Any]] = {"query-id": ["5"], "corpus-id": ["7"], "score": [-1]}
     found = judged_pairs(columns(DOCUMENTS), columns(QUERIES), judged)
     assert {*found["relevance"]} == {0}
 
