@@ -64,7 +64,8 @@ def _of_quantity(results: Results, one: Expectation, margin: float | None) -> Di
 
 
 def values_of(results: Results, one: Expectation) -> Mapping[str, np.ndarray]:
-    """Arm to its values of a quantity, or of one minus another, above the level of a `Level`."""
+    """Arm to its values of a quantity, or of one minus another, above the level of a `Level`:
+    arrays [S] with one value per pretraining seed."""
     if curves := curves_of(results, one):
         return curves.values
     first, *others = (quantity_values(results, name) for name in one.outcome.split(GAP))
@@ -87,6 +88,7 @@ def curves_of(results: Results, one: Expectation) -> ReachedTokens | None:
 
 
 def exact(difference: float) -> Difference:
+    """A difference that is the same in every run."""
     return Difference(difference, difference, difference, p_value=float(difference == 0))
 
 
