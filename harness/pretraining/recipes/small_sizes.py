@@ -87,9 +87,9 @@ def pretraining_settings(size: Size, corpus: Corpus, family: str) -> dict[str, A
 
 
 def optimizer_settings(size: Size, family: str) -> dict[str, Any]:
-    """Fields of the optimizer: AdamW, but for T5 Adafactor, whose steps are relative to the weights
-    and do not depend on the width. T5's embeddings start with variance 1, so that AdamW's steps are
-    too small for them."""
+    """Fields of the optimizer: AdamW, but for T5 its published Adafactor, with which it learns more
+    here (docs/small_models.md). Its steps are relative to the weights, so that the rate does not
+    depend on the width."""
     norm = {"max_grad_norm": MAX_GRAD_NORM[family]} if family in MAX_GRAD_NORM else {}
     if family == "t5":
         rates = {"learning_rate": 0.03, "embedding_learning_rate_factor": 2.0}
