@@ -42,7 +42,7 @@ NUM_BATCHES = 50
 WARMUP = 5
 """Updates before the clock starts."""
 MAX_STEPS = 1_000_000
-GPU_RUNS = (1, 2, 4, 8)
+GPU_RUNS = (1, 4, 16)
 _barrier: Barrier | None = None
 
 

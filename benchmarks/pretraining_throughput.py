@@ -1,5 +1,5 @@
 """Tokens per second of pretraining: transformers' Trainer, a bare PyTorch loop and the harness, on
-the same network, text and batch shape, each in a new process, in turn.
+the same network, text and batch shape, each in a process of its own, in turn.
 
     python benchmarks/pretraining_throughput.py [--workloads mlm-tiny,causal-tiny] [--repeats 5]
 
@@ -8,22 +8,26 @@ The text is random tokens in sequences without padding.
 - trainer: `Trainer` with fused AdamW, its default, and the collator of transformers' run_mlm.py or
   run_clm.py; for span corruption, for which there is none, with the harness's texts, made before
   the clock starts. trainer_passive: with OMP_WAIT_POLICY=passive, which the others have, too.
-  trainer_bf16: with `bf16=True`, on a GPU; on a CPU it is no faster.
 - bare: a for loop over the harness's network and loss, over batches made before the clock starts;
   fused AdamW, gradient clipping, linear schedule, freed memory kept. What the harness takes beyond
-  it is overhead. bare_bf16: under autocast; bare_compiled: also compiled, on a GPU.
+  it is overhead. bare_bf16: under autocast.
 - harness: `harness.pretraining.run.fit`, batches made while it trains, checkpoints on.
-  harness_bf16: `compute: {precision: bf16-mixed}`; harness_compiled: also `compile: true`.
+  harness_bf16: `compute: {precision: bf16-mixed}`.
+
+On a GPU, `--together` workloads share its memory; all systems are in bf16, `_compiled` ones also
+compiled; the Trainer's batches are made by four processes, and no checkpoints are written.
 
 The first updates are not timed. MFU: model FLOPs utilisation (`harness.execution.utilisation`).
 """
 
 import argparse
+import math
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +41,12 @@ from benchmarks.pretraining_workloads import (
     GPU_WORKLOADS,
     SPECIAL,
     WORKLOADS,
+    Clock,
     Shape,
     Workload,
     make_tokenizer,
 )
+from benchmarks.turns import Turns, num_updates, updates_per_second
 from harness.core.compute import Compute
 from harness.core.memory import keep_freed_memory
 from harness.execution.utilisation import known_peak
@@ -82,7 +88,7 @@ def source_and_labels(work: Workload, number: int) -> list[dict[str, list[int]]]
     ]
 
 
-def run_trainer(work: Workload, folder: Path, bf16: bool = False) -> None:
+def run_trainer(work: Workload, folder: Path, bf16: bool = False, compiled: bool = False) -> None:
     """transformers' Trainer and collator; all but the figures of the run at its default."""
 
     class StepTimes(transformers.TrainerCallback):
@@ -106,6 +112,8 @@ def run_trainer(work: Workload, folder: Path, bf16: bool = False) -> None:
             weight_decay=work.spec.optimizer.weight_decay,
             use_cpu=not torch.cuda.is_available(),
             bf16=bf16,
+            torch_compile=compiled,
+            dataloader_num_workers=4 if torch.cuda.is_available() else 0,
             report_to=[],
             save_strategy="no",
             dataloader_pin_memory=torch.cuda.is_available(),  # which is then the default
@@ -152,6 +160,8 @@ def run_harness(work: Workload, folder: Path, compute: Compute = Compute()) -> N
     module = PretrainingModule(work.learner(), work.spec, work.steps, seed=0)
     module.curve_every = LONG_RUN // CURVE_POINTS
     feed = Feed(work.step, work.steps)
+    if torch.cuda.is_available():
+        compute = compute.model_copy(update={"checkpoint_interval_seconds": math.inf})
     fit(module, feed, folder / "last.ckpt", compute, work.clock.tick)
 
 
@@ -163,20 +173,22 @@ class System:
     wait_policy: str = "passive"
     """OMP_WAIT_POLICY; empty leaves it unset."""
     devices: tuple[str, ...] = ("cpu", "cuda")
+    """Where it is measured."""
 
 
+BOTH, CPU, GPU = ("cpu", "cuda"), ("cpu",), ("cuda",)
 SYSTEMS = {
-    "trainer": System(run_trainer, ""),
-    "trainer_passive": System(run_trainer, devices=("cpu",)),
-    "trainer_bf16": System(partial(run_trainer, bf16=True), "", ("cuda",)),
-    "bare": System(run_bare),
-    "bare_bf16": System(partial(run_bare, bf16=True)),
-    "bare_compiled": System(partial(run_bare, bf16=True, compiled=True), devices=("cuda",)),
-    "harness": System(run_harness),
-    "harness_bf16": System(partial(run_harness, compute=BF16)),
+    "trainer": System(run_trainer, "", CPU),
+    "trainer_passive": System(run_trainer, devices=CPU),
+    "trainer_bf16": System(partial(run_trainer, bf16=True), devices=GPU),
+    "trainer_compiled": System(partial(run_trainer, bf16=True, compiled=True), devices=GPU),
+    "bare": System(run_bare, devices=CPU),
+    "bare_bf16": System(partial(run_bare, bf16=True), devices=CPU),
+    "bare_compiled": System(partial(run_bare, bf16=True, compiled=True), devices=GPU),
+    "harness": System(run_harness, devices=CPU),
+    "harness_bf16": System(partial(run_harness, compute=BF16), devices=BOTH),
     "harness_compiled": System(
-        partial(run_harness, compute=BF16.model_copy(update={"compile": True})),
-        devices=("cuda",),
+        partial(run_harness, compute=BF16.model_copy(update={"compile": True})), devices=GPU
     ),
 }
 
@@ -184,16 +196,54 @@ SYSTEMS = {
 def rate(system: str, shape: Shape) -> float:
     """Tokens per second of one system, in this process."""
     torch.set_num_threads(shape.threads)
-    work = Workload(shape)
+    clock = Clock(shape)
+    train(system, Workload(shape, clock=clock))
+    return clock.steps_per_second * shape.batch_size * shape.sequence_length
+
+
+def train(system: str, work: Workload) -> None:
+    """Trains a workload by one system."""
     with tempfile.TemporaryDirectory() as folder:
         SYSTEMS[system].run(work, Path(folder))
-    return work.tokens_per_second
 
 
 def rate_in_new_process(system: str, shape: Shape) -> float:
     """Tokens per second of one system."""
     with common.environment(OMP_WAIT_POLICY=SYSTEMS[system].wait_policy):
         return common.in_new_process(rate, system, shape)
+
+
+def train_in_turns(system: str, shape: Shape, repeats: int, pipe: Connection) -> None:
+    """Trains by one system, and is timed in its turns."""
+    torch.set_num_threads(shape.threads)
+    steps = num_updates(shape.warmup_steps, shape.steps, repeats)
+    train(system, Workload(shape, steps, Turns(pipe, shape.warmup_steps, shape.steps)))
+
+
+def rates_on_gpu(workloads: Sequence[str], repeats: int) -> dict[str, common.Measurements]:
+    """Workload to tokens per second of its systems; they are loaded and compiled together."""
+    runs = {
+        f"{name} {system}": partial(train_in_turns, system, WORKLOADS[name], repeats)
+        for name in workloads
+        for system, facts in SYSTEMS.items()
+        if "cuda" in facts.devices
+    }
+    found: dict[str, common.Measurements] = {name: {} for name in workloads}
+    for run, rates in updates_per_second(runs, repeats).items():
+        name, system = run.split()
+        tokens = WORKLOADS[name].batch_size * WORKLOADS[name].sequence_length
+        found[name][system] = [rate * tokens for rate in rates]
+    return found
+
+
+def rates_on_cpu(name: str, repeats: int) -> common.Measurements:
+    """Tokens per second of the systems of a workload."""
+    systems = {
+        system: partial(rate_in_new_process, system, WORKLOADS[name])
+        for system, facts in SYSTEMS.items()
+        if "cpu" in facts.devices
+    }
+    return common.measure_in_turns(systems, repeats)
 
 
 def peak_rate() -> float | None:
@@ -203,17 +253,25 @@ def peak_rate() -> float | None:
     return known_peak(torch.cuda.get_device_name(), "bf16-mixed")
 
 
-def measure(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
+def measured(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """The figures of each workload."""
+    names = arguments.workloads.split(",")
+    if not torch.cuda.is_available():
+        for name in names:
+            yield figures_of(name, rates_on_cpu(name, arguments.repeats))
+        return
+    for first in range(0, len(names), arguments.together):
+        group = names[first : first + arguments.together]
+        for name, rates in rates_on_gpu(group, arguments.repeats).items():
+            if rates:
+                yield figures_of(name, rates)
+
+
+def figures_of(name: str, rates: common.Measurements) -> dict[str, Any]:
     """Medians and ratios of one workload."""
     shape = WORKLOADS[name]
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    systems = {
-        system: partial(rate_in_new_process, system, shape)
-        for system, facts in SYSTEMS.items()
-        if device in facts.devices
-    }
-    rates = common.measure_in_turns(systems, arguments.repeats)
     medians = {name: float(np.median(all_)) for name, all_ in rates.items()}
+    trainer = next(name for name in rates if name.startswith("trainer"))
     return {
         "workload": name,
         **asdict(shape),
@@ -221,12 +279,13 @@ def measure(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
         "mfu": mfu(medians, shape),
         "all_tokens_per_second": {name: list(map(round, all_)) for name, all_ in rates.items()},
         "over_trainer": {
-            name: round(common.median_ratio(rates, name, "trainer"), 2) for name in rates
+            name: round(common.median_ratio(rates, name, trainer), 2) for name in rates
         },
-        "harness_over_bare": round(common.median_ratio(rates, "harness", "bare"), 3),
-        "harness_bf16_over_bare_bf16": round(
-            common.median_ratio(rates, "harness_bf16", "bare_bf16"), 3
-        ),
+        "over_bare": {
+            name: round(common.median_ratio(rates, name, bare), 3)
+            for name in rates
+            if (bare := name.replace("harness", "bare")) in rates and bare != name
+        },
     }
 
 
@@ -242,6 +301,8 @@ def mfu(rates: dict[str, float], shape: Shape) -> dict[str, float]:
 
 def shown_rate(workload: dict[str, Any], system: str) -> str:
     """Tokens per second, against the Trainer, and MFU where it is known."""
+    if system not in workload["tokens_per_second"]:
+        return "failed"
     rate, over = workload["tokens_per_second"][system], workload["over_trainer"][system]
     share = workload["mfu"].get(system)
     return f"{rate:,} ({over:.2f} x{'' if share is None else f', MFU {share:.0%}'})"
@@ -250,15 +311,16 @@ def shown_rate(workload: dict[str, Any], system: str) -> str:
 def page(figures: dict[str, Any]) -> str:
     """The figures as markdown."""
     chosen, on = figures["settings"], figures["machine"]
+    runs = "runs, each in a new process" if on["device"] == "cpu" else "turns of runs side by side"
     setting = (
-        f"Tokens per second, and against the Trainer; medians of {chosen['repeats']} runs, each in "
-        "a new process, the ratios paired within repeats; "
-        f"{on['processor']}, {on['device']}, torch {on['torch']}, transformers "
-        f"{on['transformers']}."
+        f"Tokens per second, and against the first Trainer; medians of {chosen['repeats']} {runs}, "
+        f"the ratios paired within repeats; {on['processor']}, {on['device']}, torch "
+        f"{on['torch']}, transformers {on['transformers']}."
     )
     systems = list(figures["workloads"][0]["tokens_per_second"])
+    compared = list(figures["workloads"][0]["over_bare"])
     head = ["workload", "shape", *(name.replace("_", " ") for name in systems)]
-    head += ["harness / bare", "in bf16"]
+    head += [f"{name} / {name.replace('harness', 'bare')}".replace("_", " ") for name in compared]
     rows = []
     for one in figures["workloads"]:
         shape = (
@@ -266,7 +328,7 @@ def page(figures: dict[str, Any]) -> str:
             f"vocabulary {one['vocab_size']:,}, threads {one['threads']}"
         )
         rates = [shown_rate(one, system) for system in systems]
-        ratios = [f"{one[key]:.2f}" for key in ("harness_over_bare", "harness_bf16_over_bare_bf16")]
+        ratios = [f"{one['over_bare'].get(name, float('nan')):.2f}" for name in compared]
         rows.append([one["workload"], shape, *rates, *ratios])
     return common.markdown(__file__, "Pretraining throughput", setting, head, rows, 2)
 
@@ -275,7 +337,7 @@ def main() -> None:
     """Measures and writes the figures."""
     chosen = ",".join(GPU_WORKLOADS if torch.cuda.is_available() else CPU_WORKLOADS)
     arguments = common.parse_arguments(
-        __doc__, "pretraining_throughput", workloads=chosen, repeats=5
+        __doc__, "pretraining_throughput", workloads=chosen, repeats=5, together=2
     )
     figures = {
         "settings": common.settings(arguments),
@@ -284,7 +346,7 @@ def main() -> None:
             "cpu_count": os.cpu_count(),
             "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
         },
-        "workloads": [measure(name, arguments) for name in arguments.workloads.split(",")],
+        "workloads": list(measured(arguments)),
     }
     common.save(figures, page(figures), arguments.out)
 

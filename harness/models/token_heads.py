@@ -20,7 +20,7 @@ def _identity(states: Tensor) -> Tensor:
     return states
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # torch.compile of PyTorch 2.11 cannot hash it otherwise
 class LinearHead:
     """A function of [..., H] states to [..., V] logits whose last step is a linear layer."""
 

@@ -146,7 +146,9 @@ class PretrainingModule(pl.LightningModule):
     def loss(self, part: TensorBatch, step: Step) -> Tensor:
         """Contribution of one micro-batch to the loss of its batch, a scalar []."""
         measured = self._completes_row(self.global_step + 1)  # it costs time
-        sums, hits = self.learner(part, step.component, measured)
+        # Not by the call that is compiled: compiling it again would take longer than it saves.
+        learner = self.learner.forward if measured else self.learner
+        sums, hits = learner(part, step.component, measured)
         self._measure(sums, hits)
         weights = self.learner.weights
         means = (
