@@ -111,9 +111,11 @@ class Workload:
         self, shape: Shape, steps: int | None = None, clock: Ticking | None = None
     ) -> None:
         self.shape, self.steps = shape, steps or shape.steps + shape.warmup_steps
+        model = MODELS[shape.family]
+        longest = max(shape.sequence_length, model.max_position)
         self.spec = Pretrain(
             size=SIZES[shape.size],
-            model=MODELS[shape.family],
+            model=model.model_copy(update={"max_position": longest}),
             objective=OBJECTIVES[shape.objective],
             packing=Packing(format="full_sentences"),
             tokenizer=Tokenizer(vocab_size=shape.vocab_size, sentinels=NUM_SENTINELS),

@@ -45,12 +45,15 @@ class Turns:
         """Called when so many updates are done."""
         if done < self.due:
             return
-        if torch.cuda.is_available():
+        on_gpu = torch.cuda.is_available()
+        if on_gpu:
             torch.cuda.synchronize()  # more often would keep the GPU waiting
         now = time.perf_counter()
         if self.settles:
             self.begin, self.due, self.settles = (done, now), done + self.steps, False
             return
+        if on_gpu:
+            torch.cuda.empty_cache()  # for the others
         self.pipe.send((done - self.begin[0]) / (now - self.begin[1]))  # at first: is warm
         self.pipe.recv()
         self.due, self.settles = done + SETTLING_UPDATES, True

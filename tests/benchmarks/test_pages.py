@@ -14,7 +14,7 @@ import pytest
 from benchmarks import common, pretraining_throughput
 from benchmarks.common import RESULTS, measure_in_turns, median_ratio
 from benchmarks.concurrent_runs import NUM_BATCHES, Setting, total_rate
-from benchmarks.pretraining_workloads import GPU_WORKLOADS, Shape
+from benchmarks.pretraining_workloads import GPU_WORKLOADS, Shape, Workload
 
 SCRIPTS = {path.stem for path in RESULTS.parent.glob("*.py") if "__main__" in path.read_text()}
 SMALLEST = {
@@ -72,6 +72,14 @@ def test_workloads_of_gpus_run_on_a_cpu_at_a_small_size(system: str, name: str) 
     }
     short = replace(GPU_WORKLOADS[name], **small, threads=1, steps=2, warmup_steps=1)
     assert pretraining_throughput.rate(system, short) > 0
+
+
+@pytest.mark.parametrize("name", sorted(GPU_WORKLOADS))
+def test_workloads_of_gpus_are_valid_at_their_size(name: str) -> None:
+    shape = replace(GPU_WORKLOADS[name], steps=1, warmup_steps=0)
+    work = Workload(shape)
+    assert work.step(0).num_tokens == shape.batch_size * shape.sequence_length
+    assert work.flops_per_token > 6 * 85e6  # the layers of the base size
 
 
 def test_utilisation_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
