@@ -46,8 +46,7 @@ class PretrainingModule(pl.LightningModule):
         self.curve_every = max(1, num_steps // CURVE_POINTS)
         self.curve: list[tuple[int, int, float, float]] = []
         """(step, tokens, mean loss since the row before, learning rate)."""
-        self.tokens = 0
-        self.seconds = 0.0
+        self.tokens, self.seconds = 0, 0.0
         self.timed_tokens = 0
         """Tokens of the updates that `seconds` covers: all before the current batch."""
         self.since = (0, 0.0)
@@ -145,8 +144,7 @@ class PretrainingModule(pl.LightningModule):
 
     def loss(self, part: TensorBatch, step: Step) -> Tensor:
         """Contribution of one micro-batch to the loss of its batch, a scalar []."""
-        measured = self._completes_row(self.global_step + 1)  # it costs time
-        # Not by the call that is compiled: compiling it again would take longer than it saves.
+        measured = self._completes_row(self.global_step + 1)  # rare: it is slower, and not compiled
         learner = self.learner.forward if measured else self.learner
         sums, hits = learner(part, step.component, measured)
         self._measure(sums, hits)

@@ -17,6 +17,7 @@ from benchmarks.concurrent_runs import NUM_BATCHES, Setting, total_rate
 from benchmarks.pretraining_workloads import GPU_WORKLOADS, Shape, Workload
 
 SCRIPTS = {path.stem for path in RESULTS.parent.glob("*.py") if "__main__" in path.read_text()}
+ON_GPU = {path.stem for path in RESULTS.glob("*_gpu.json")}
 SMALLEST = {
     "pretraining_throughput": "--workloads smallest --repeats 1",
     "finetuning_throughput": (
@@ -35,10 +36,10 @@ NO_PAGE = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(SCRIPTS - NO_PAGE))
+@pytest.mark.parametrize("name", [*sorted(SCRIPTS - NO_PAGE), *sorted(ON_GPU)])
 def test_page_is_made_from_the_figures(name: str) -> None:
     figures = json.loads((RESULTS / f"{name}.json").read_text())
-    page = import_module(f"benchmarks.{name}").page(figures)
+    page = import_module(f"benchmarks.{name.removesuffix('_gpu')}").page(figures)
     assert page == (RESULTS / f"{name}.md").read_text()
 
 

@@ -413,6 +413,29 @@ def test_bf16_trains(run: Runner) -> None:
     assert np.isfinite(figures["validation_loss"])
 
 
+def test_a_compiled_run_is_the_same_and_rarely_compiled(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a backend of torch that calls the operators of the traced graph."""
+    from torch._dynamo.utils import counters
+
+    spec = make_spec(phases=(ONE,), budget=Budget(steps=500))  # so that few updates are measured
+    run(spec, "eager")
+    torch._dynamo.reset()
+    counters.clear()
+    compile_ = nn.Module.compile
+    monkeypatch.setattr(nn.Module, "compile", lambda self: compile_(self, backend="eager"))
+    run(spec, "compiled", compute=Compute(compile=True))
+    # With and without padding, each for one number of sequences, and then for any; with a graph for
+    # each number of predictions, there would be more.
+    assert counters["stats"]["unique_graphs"] <= 4
+    eager, compiled = (
+        load_file(tmp_path / name / "out/model/model.safetensors") for name in ("eager", "compiled")
+    )
+    for name, weight in eager.items():
+        torch.testing.assert_close(compiled[name], weight, rtol=0, atol=1e-4)
+
+
 def test_a_loss_that_is_not_finite_ends_with_advice(run: Runner) -> None:
     wild = Optimizer(learning_rate=1e30, max_grad_norm=0)
     spec = make_spec(optimizer=wild, schedule=Schedule(decay="constant"))
