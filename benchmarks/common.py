@@ -14,6 +14,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from harness.core.cpus import has_gpu
+
 RESULTS = Path(__file__).parent / "results"
 
 Measurements = dict[str, list[float]]
@@ -32,6 +34,11 @@ def parse_arguments(doc: str, name: str, **defaults: int | str) -> argparse.Name
         parser.add_argument(f"--{option.replace('_', '-')}", type=type(default), default=default)
     parser.add_argument("--out", type=Path, default=RESULTS / f"{name}.json")
     return parser.parse_args()
+
+
+def suffix() -> str:
+    """What the names of files of figures end with on a machine with a GPU, which has its own."""
+    return "_gpu" if has_gpu() else ""
 
 
 def settings(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -175,8 +175,8 @@ def page(figures: dict[str, Any]) -> str:
     chosen, on = figures["settings"], figures["machine"]
     setting = (
         f"Tokens per second of all runs together; BERT {chosen['size']}, {chosen['batch_size']} x "
-        f"{chosen['sequence_length']}, bf16, runs x threads of each, medians of "
-        f"{chosen['repeats']} repeats of {chosen['seconds']} s; {on['processor']}, {on['cpus']} "
+        f"{chosen['sequence_length']}, bf16, runs x threads of each, median over repeats "
+        f"({chosen['repeats']}) of {chosen['seconds']} s; {on['processor']}, {on['cpus']} "
         f"CPUs, {on['device']}, torch {on['torch']}."
     )
     head = ["runs x threads", "OMP_WAIT_POLICY", "busy processes", "tokens/s"]
@@ -188,7 +188,7 @@ def main() -> None:
     """Measures and writes the figures."""
     arguments = common.parse_arguments(
         __doc__,
-        "concurrent_runs",
+        f"concurrent_runs{common.suffix()}",
         repeats=5,
         seconds=10,
         size="tiny",

@@ -7,15 +7,17 @@ The text is random tokens in sequences without padding.
 
 - trainer: `Trainer` with fused AdamW, its default, and the collator of transformers' run_mlm.py or
   run_clm.py; for span corruption, for which there is none, with the harness's texts, made before
-  the clock starts. trainer_passive: with OMP_WAIT_POLICY=passive, which the others have, too.
+  the clock starts. trainer_passive: with OMP_WAIT_POLICY=passive, which the other systems on CPUs
+  have, too.
 - bare: a for loop over the harness's network and loss, over batches made before the clock starts;
   fused AdamW, gradient clipping, linear schedule, freed memory kept. What the harness takes beyond
   it is overhead. bare_bf16: under autocast.
 - harness: `harness.pretraining.run.fit`, batches made while it trains, checkpoints on.
   harness_bf16: `compute: {precision: bf16-mixed}`.
 
-On a GPU, `--together` workloads share its memory; all systems are in bf16, `_compiled` ones also
-compiled; the Trainer's batches are made by four processes, and no checkpoints are written.
+On a GPU, the systems of `--together` workloads are loaded at once and share its memory. All are in
+bf16, and `_compiled` ones also compiled. Four processes make the Trainer's batches; no checkpoints
+are written. The figures go to pretraining_throughput_gpu.json.
 
 The first updates are not timed. MFU: model FLOPs utilisation (`harness.execution.utilisation`).
 """
@@ -137,7 +139,7 @@ def run_bare(work: Workload, folder: Path, bf16: bool = False, compiled: bool = 
     model = work.learner().to(device).train()
     choose_attention(model, BF16 if bf16 else Compute())
     if compiled:
-        model.compile(dynamic=True)
+        model.compile()
     optimizer = make_optimizer(model, work.spec.optimizer)
     steps = [work.step(number) for number in range(work.steps)]
     for number, step in enumerate(steps):
@@ -170,15 +172,15 @@ class System:
     """A way to train a workload."""
 
     run: Callable[[Workload, Path], None]
-    wait_policy: str = "passive"
-    """OMP_WAIT_POLICY; empty leaves it unset."""
-    devices: tuple[str, ...] = ("cpu", "cuda")
+    devices: tuple[str, ...]
     """Where it is measured."""
+    wait_policy: str = "passive"
+    """OMP_WAIT_POLICY on CPUs; empty leaves it unset."""
 
 
 BOTH, CPU, GPU = ("cpu", "cuda"), ("cpu",), ("cuda",)
 SYSTEMS = {
-    "trainer": System(run_trainer, "", CPU),
+    "trainer": System(run_trainer, CPU, ""),
     "trainer_passive": System(run_trainer, devices=CPU),
     "trainer_bf16": System(partial(run_trainer, bf16=True), devices=GPU),
     "trainer_compiled": System(partial(run_trainer, bf16=True, compiled=True), devices=GPU),
@@ -271,7 +273,7 @@ def figures_of(name: str, rates: common.Measurements) -> dict[str, Any]:
     """Medians and ratios of one workload."""
     shape = WORKLOADS[name]
     medians = {name: float(np.median(all_)) for name, all_ in rates.items()}
-    trainer = next(name for name in rates if name.startswith("trainer"))
+    trainer = next((name for name in rates if name.startswith("trainer")), None)
     return {
         "workload": name,
         **asdict(shape),
@@ -279,7 +281,7 @@ def figures_of(name: str, rates: common.Measurements) -> dict[str, Any]:
         "mfu": mfu(medians, shape),
         "all_tokens_per_second": {name: list(map(round, all_)) for name, all_ in rates.items()},
         "over_trainer": {
-            name: round(common.median_ratio(rates, name, trainer), 2) for name in rates
+            name: round(common.median_ratio(rates, name, trainer), 2) for name in rates if trainer
         },
         "over_bare": {
             name: round(common.median_ratio(rates, name, bare), 3)
@@ -303,7 +305,7 @@ def shown_rate(workload: dict[str, Any], system: str) -> str:
     """Tokens per second, against the Trainer, and MFU where it is known."""
     if system not in workload["tokens_per_second"]:
         return "failed"
-    rate, over = workload["tokens_per_second"][system], workload["over_trainer"][system]
+    rate, over = workload["tokens_per_second"][system], workload["over_trainer"].get(system)
     share = workload["mfu"].get(system)
     return f"{rate:,} ({over:.2f} x{'' if share is None else f', MFU {share:.0%}'})"
 
@@ -311,14 +313,20 @@ def shown_rate(workload: dict[str, Any], system: str) -> str:
 def page(figures: dict[str, Any]) -> str:
     """The figures as markdown."""
     chosen, on = figures["settings"], figures["machine"]
-    runs = "runs, each in a new process" if on["device"] == "cpu" else "turns of runs side by side"
-    setting = (
-        f"Tokens per second, and against the first Trainer; medians of {chosen['repeats']} {runs}, "
-        f"the ratios paired within repeats; {on['processor']}, {on['device']}, torch "
-        f"{on['torch']}, transformers {on['transformers']}."
+    runs = (
+        "runs, each in a new process"
+        if on["device"] == "cpu"
+        else "turns of systems that share the GPU"
     )
-    systems = list(figures["workloads"][0]["tokens_per_second"])
-    compared = list(figures["workloads"][0]["over_bare"])
+    setting = (
+        "Tokens per second, and relative to the Trainer of the first column; medians of "
+        f"{chosen['repeats']} {runs}, the ratios paired within repeats; {on['processor']}, "
+        f"{on['device']}, torch {on['torch']}, transformers {on['transformers']}."
+    )
+    device = "cpu" if on["device"] == "cpu" else "cuda"
+    systems = [name for name, facts in SYSTEMS.items() if device in facts.devices]
+    compared = [name for name in systems if name.replace("harness", "bare") in systems]
+    compared = [name for name in compared if name.startswith("harness")]
     head = ["workload", "shape", *(name.replace("_", " ") for name in systems)]
     head += [f"{name} / {name.replace('harness', 'bare')}".replace("_", " ") for name in compared]
     rows = []
@@ -328,7 +336,10 @@ def page(figures: dict[str, Any]) -> str:
             f"vocabulary {one['vocab_size']:,}, threads {one['threads']}"
         )
         rates = [shown_rate(one, system) for system in systems]
-        ratios = [f"{one['over_bare'].get(name, float('nan')):.2f}" for name in compared]
+        ratios = [
+            f"{one['over_bare'][name]:.2f}" if name in one["over_bare"] else "–"
+            for name in compared
+        ]
         rows.append([one["workload"], shape, *rates, *ratios])
     return common.markdown(__file__, "Pretraining throughput", setting, head, rows, 2)
 
@@ -337,7 +348,7 @@ def main() -> None:
     """Measures and writes the figures."""
     chosen = ",".join(GPU_WORKLOADS if torch.cuda.is_available() else CPU_WORKLOADS)
     arguments = common.parse_arguments(
-        __doc__, "pretraining_throughput", workloads=chosen, repeats=5, together=2
+        __doc__, f"pretraining_throughput{common.suffix()}", workloads=chosen, repeats=5, together=2
     )
     figures = {
         "settings": common.settings(arguments),

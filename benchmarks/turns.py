@@ -16,7 +16,10 @@ import torch
 from benchmarks.common import Measurements
 
 SETTLING_UPDATES = 3
-"""Updates at the start of a turn that are not timed: batches were prepared during the wait."""
+"""Updates at the start of a turn that are not timed. Up to 16 batches are made during the wait, so
+a turn does not show whether batches are made fast enough; `transforms.py` does."""
+MAX_WAIT = 600
+"""Seconds until a run that sends nothing counts as failed."""
 EXTRA_UPDATES = 32
 """Updates after those that are timed, as a run may report several at once."""
 
@@ -68,13 +71,13 @@ def updates_per_second(
         runs: name to a function that trains, with a clock of the pipe that it is given.
     """
     context, pipes, processes = get_context("spawn"), {}, []
-    for name, run in runs.items():
-        pipes[name], other = context.Pipe()
-        process = context.Process(target=run, args=(other,))  # may have children
-        process.start()
-        other.close()  # its end is then noticed
-        processes.append(process)
     try:
+        for name, run in runs.items():
+            pipes[name], other = context.Pipe()
+            process = context.Process(target=run, args=(other,))  # may have children
+            process.start()
+            processes.append(process)
+            other.close()  # its end is then noticed
         ready = [name for name, pipe in pipes.items() if _received(name, pipe) is not None]
         found: Measurements = {name: [] for name in ready}
         for repeat in range(repeats):
@@ -87,6 +90,8 @@ def updates_per_second(
     finally:
         for process in processes:
             process.kill()
+        for process in processes:
+            process.join()  # the memory is free then
     return {name: rates for name, rates in found.items() if len(rates) == repeats}
 
 
@@ -99,8 +104,8 @@ def _turn(name: str, pipe: Connection) -> float | None:
 
 def _received(name: str, pipe: Connection) -> float | None:
     """The next message of a run; null if it ended."""
-    try:
-        return float(pipe.recv())
-    except (EOFError, ConnectionError):
-        print(f"{name}: ended early", flush=True)
-        return None
+    with suppress(EOFError, ConnectionError):
+        if pipe.poll(MAX_WAIT):
+            return float(pipe.recv())
+    print(f"{name}: ended early, or no message for {MAX_WAIT} s", flush=True)
+    return None

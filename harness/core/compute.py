@@ -89,10 +89,11 @@ class Compute(ConfigModel):
     """Tokens in one forward pass, padding included; larger batches accumulate gradients. Null takes
     65,536 on a GPU and 8,192 elsewhere, and halves it when memory runs out."""
     compile: bool = False
-    """Whether to use torch.compile in pretraining. It is slower where it was measured, and takes a
-    minute to start: BERT base, 64 x 512 in bf16, runs at 0.8 of the tokens per second on an H200
-    (PyTorch 2.11); on a CPU `tiny`, 16 x 128 in bf16, runs at 0.6 with MLM and at 0.3 to 0.7 as a
-    causal model (after 30 updates)."""
+    """Whether to use torch.compile in pretraining. It is slower where it was measured: BERT base,
+    64 x 512 in bf16, runs at 0.8 of the tokens per second on an H200 (PyTorch 2.11); on a CPU
+    `tiny`, 16 x 128 in bf16, runs at 0.6 with MLM and at 0.3 to 0.7 as a causal model. Updates that
+    complete a row of the learning curve, about 200 in a run, are not compiled, so that runs of
+    fewer than 400 updates are not compiled at all."""
     score_every_epoch: bool = False
     """Whether fine-tuning scores the hold-out after every epoch, for a logged curve, where the
     protocol does not do so anyway. It costs time and leaves the results as they are."""

@@ -144,7 +144,7 @@ class PretrainingModule(pl.LightningModule):
 
     def loss(self, part: TensorBatch, step: Step) -> Tensor:
         """Contribution of one micro-batch to the loss of its batch, a scalar []."""
-        measured = self._completes_row(self.global_step + 1)  # rare: it is slower, and not compiled
+        measured = self._completes_row(self.global_step + 1)  # torch would compile other graphs
         learner = self.learner.forward if measured else self.learner
         sums, hits = learner(part, step.component, measured)
         self._measure(sums, hits)

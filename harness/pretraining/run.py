@@ -204,8 +204,8 @@ def fit(
     """The trainer after training `module` to its last step, from `checkpoint` if it exists."""
     choose_attention(module, compute)
     if compute.compile:
-        # Sizes that vary become variables of the graph at its second compilation. With all as such
-        # variables, an update of BERT base takes 113 ms instead of 92 (benchmarks/README.md).
+        # Sizes that vary are symbolic from the second compilation on. With `dynamic=True`, all are
+        # from the first, and an update of BERT base takes 113 ms instead of 92 (H200, torch 2.11).
         module.learner.compile()
     if compute.strategy == "fsdp" and num_ranks() > 1:
         module.shard("cuda" if uses_gpus(compute) else "cpu")

@@ -2,6 +2,10 @@
 
 from functools import partial
 from multiprocessing.connection import Connection
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
 
 from benchmarks.turns import Turns, num_updates, updates_per_second
 
@@ -26,3 +30,22 @@ def test_each_run_has_its_turns_and_a_failed_one_is_left_out() -> None:
     assert list(found) == ["whole"]
     assert len(found["whole"]) == REPEATS
     assert min(found["whole"]) > 0
+
+
+def test_only_the_updates_after_those_of_settling_are_timed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of a run whose updates take 5 s while it settles, else 0.5 s, and that waits for 100 s."""
+    now, sent = [0.0], []
+
+    def wait() -> None:
+        now[0] += 100
+
+    pipe: Any = SimpleNamespace(send=sent.append, recv=wait)
+    monkeypatch.setattr("benchmarks.turns.time", SimpleNamespace(perf_counter=lambda: now[0]))
+    clock = Turns(pipe, WARMUP, STEPS)
+    for done in range(1, 30):
+        now[0] += 5 if clock.settles else 0.5
+        clock.tick(done)
+    assert len(sent) > 3
+    assert set(sent[1:]) == {2.0}

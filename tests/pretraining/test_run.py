@@ -419,7 +419,7 @@ def test_a_compiled_run_is_the_same_and_rarely_compiled(
     """With a backend of torch that calls the operators of the traced graph."""
     from torch._dynamo.utils import counters
 
-    spec = make_spec(phases=(ONE,), budget=Budget(steps=500))  # so that few updates are measured
+    spec = make_spec(phases=(ONE,), budget=Budget(steps=1_000))  # each fifth update ends a row
     run(spec, "eager")
     torch._dynamo.reset()
     counters.clear()
@@ -428,7 +428,7 @@ def test_a_compiled_run_is_the_same_and_rarely_compiled(
     run(spec, "compiled", compute=Compute(compile=True))
     # With and without padding, each for one number of sequences, and then for any; with a graph for
     # each number of predictions, there would be more.
-    assert counters["stats"]["unique_graphs"] <= 4
+    assert 1 <= counters["stats"]["unique_graphs"] <= 4
     eager, compiled = (
         load_file(tmp_path / name / "out/model/model.safetensors") for name in ("eager", "compiled")
     )
