@@ -120,3 +120,20 @@ def test_the_example_learns(tmp_path: Path) -> None:
     table = harness.declare(declared, store=tmp_path).run(jobs=1).leaderboard()
     averages = table.set_index("arm")["average"]
     assert averages["none"] > averages["scratch"] + 15
+
+
+def test_the_counts_of_findings_are_those_of_the_board() -> None:
+    board = " ".join((ROOT / "docs/findings.md").read_text().split())
+    readme = " ".join(README.split())
+    verdicts = dict(re.findall(r"\| (confirmed|refuted|not tested) \| (\d+) \|", board))
+    (experiments,) = re.findall(r"(\d+) experiments with small models", board)
+    (share,) = re.findall(r"(\d+ %) are confirmed", board)
+    (interval,) = re.findall(r"interval (\d+ to \d+ %), exact", board)
+    decided = int(verdicts["confirmed"]) + int(verdicts["refuted"])
+    for phrase in (
+        f"What {experiments} studies say",
+        f"of the {decided} that small experiments decide, {verdicts['confirmed']} come out as",
+        f"published and {verdicts['refuted']} the other way ({share}, 95 % interval {interval})",
+        f"{verdicts['not tested']} are not tested yet",
+    ):
+        assert phrase in readme
