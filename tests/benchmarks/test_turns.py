@@ -36,7 +36,7 @@ def test_only_the_updates_after_those_of_settling_are_timed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Of a run whose updates take 5 s while it settles, else 0.5 s, and that waits for 100 s."""
-    now, sent = [0.0], []
+    now, sent = [0.0], list[float]()
 
     def wait() -> None:
         now[0] += 100
