@@ -305,9 +305,11 @@ def shown_rate(workload: dict[str, Any], system: str) -> str:
     """Tokens per second, against the Trainer, and MFU where it is known."""
     if system not in workload["tokens_per_second"]:
         return "failed"
-    rate, over = workload["tokens_per_second"][system], workload["over_trainer"].get(system)
-    share = workload["mfu"].get(system)
-    return f"{rate:,} ({over:.2f} x{'' if share is None else f', MFU {share:.0%}'})"
+    over, share = workload["over_trainer"].get(system), workload["mfu"].get(system)
+    facts = [f"{over:.2f} x"] if over else []
+    facts += [f"MFU {share:.0%}"] if share else []
+    shown = f"{workload['tokens_per_second'][system]:,}"
+    return f"{shown} ({', '.join(facts)})" if facts else shown
 
 
 def page(figures: dict[str, Any]) -> str:
@@ -325,8 +327,11 @@ def page(figures: dict[str, Any]) -> str:
     )
     device = "cpu" if on["device"] == "cpu" else "cuda"
     systems = [name for name, facts in SYSTEMS.items() if device in facts.devices]
-    compared = [name for name in systems if name.replace("harness", "bare") in systems]
-    compared = [name for name in compared if name.startswith("harness")]
+    compared = [
+        name
+        for name in systems
+        if name.startswith("harness") and name.replace("harness", "bare") in systems
+    ]
     head = ["workload", "shape", *(name.replace("_", " ") for name in systems)]
     head += [f"{name} / {name.replace('harness', 'bare')}".replace("_", " ") for name in compared]
     rows = []

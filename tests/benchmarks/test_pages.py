@@ -94,6 +94,14 @@ def test_utilisation_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     assert pretraining_throughput.mfu({"bare_bf16": 1e6}, shape) == {}
 
 
+def test_a_page_names_systems_that_failed_and_figures_without_a_trainer() -> None:
+    rates = {"harness_bf16": [2e5, 4e5, 3e5]}
+    found = pretraining_throughput.figures_of("mlm-base-128", rates)
+    shown = pretraining_throughput.shown_rate
+    assert shown(found, "harness_bf16") == "300,000"
+    assert shown(found, "trainer_bf16") == "failed"
+
+
 def test_a_system_is_measured_in_a_process_of_its_own() -> None:
     assert common.in_new_process(os.getpid) != os.getpid()
 
