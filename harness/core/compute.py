@@ -92,8 +92,7 @@ class Compute(ConfigModel):
     """Whether to use torch.compile in pretraining. It is slower where it was measured: BERT base,
     64 x 512 in bf16, runs at 0.8 of the tokens per second on an H200 (PyTorch 2.11); on a CPU
     `tiny`, 16 x 128 in bf16, runs at 0.6 with MLM and at 0.3 to 0.7 as a causal model. Updates that
-    complete a row of the learning curve, about 200 in a run, are not compiled, so that runs of
-    fewer than 400 updates are not compiled at all."""
+    complete a row of the learning curve, about 200 in a run, are not compiled, unless all do."""
     score_every_epoch: bool = False
     """Whether fine-tuning scores the hold-out after every epoch, for a logged curve, where the
     protocol does not do so anyway. It costs time and leaves the results as they are."""

@@ -413,13 +413,15 @@ def test_bf16_trains(run: Runner) -> None:
     assert np.isfinite(figures["validation_loss"])
 
 
+@pytest.mark.parametrize("steps", [12, 1_000])
 def test_a_compiled_run_is_the_same_and_rarely_compiled(
-    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int
 ) -> None:
-    """With a backend of torch that calls the operators of the traced graph."""
+    """With a backend of torch that calls the operators of the traced graph; of the updates, all or
+    each fifth end a row of the curve."""
     from torch._dynamo.utils import counters
 
-    spec = make_spec(phases=(ONE,), budget=Budget(steps=1_000))  # each fifth update ends a row
+    spec = make_spec(phases=(ONE,), budget=Budget(steps=steps))
     run(spec, "eager")
     torch._dynamo.reset()
     counters.clear()
