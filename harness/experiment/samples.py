@@ -116,6 +116,8 @@ def _fields(task: Task, found: Examples, row: int) -> Iterator[tuple[str, Any]]:
     texts = found.texts[row]
     if task.kind == "tagging":
         yield task.text_fields[0], " ".join(texts)
+    elif task.kind == "coreference":
+        yield task.text_fields[0], _cut(" ".join(texts))
     else:
         yield from zip(task.text_fields, map(_cut, texts), strict=True)
     if found.choices:
@@ -129,6 +131,8 @@ def _label(task: Task, label: Any) -> Any:
         return list(label.texts)
     if task.kind == "tagging":
         return " ".join(task.labels[tag] for tag in label)
+    if task.kind == "coreference":
+        return [list(mention) for mention in label]
     if isinstance(label, tuple):
         return [_cut(text) for text in label]
     if task.kind == "classification" and task.labels and label >= 0:

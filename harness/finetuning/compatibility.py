@@ -177,6 +177,8 @@ def unsupported_reason(
     kind = _model_type(run)
     why = unsupported_adaptation(adaptation, kind, lambda: _names(run))
     why = why or too_small(protocol, adaptation, run)
+    if not why and task.kind == "coreference" and protocol.answer == "text":
+        return "the mentions of a document have no form as text"
     if not why and answered_as_text(task, protocol):
         return _unsupported_text(protocol, adaptation, run)
     return why

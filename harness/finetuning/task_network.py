@@ -7,8 +7,8 @@ from harness.finetuning.compatibility import answered_as_text
 from harness.finetuning.protocol import Protocol
 from harness.tasks.task import Task
 
-KINDS = ("classification", "regression", "multiple_choice", "tagging")
-"""Kinds of tasks with a task network: those with a trained output layer on one vector."""
+KINDS = ("classification", "regression", "multiple_choice", "tagging", "coreference")
+"""Kinds of tasks with a task network: those with trained layers on the vector of a text or word."""
 
 
 def task_network_problem(

@@ -6,6 +6,8 @@ names is not shown to be above chance, or above the same network without pretrai
 5 %), if all runs of all its arms are at the highest possible score, or if arms have the same runs.
 Of arms that differ in the amount of training alone, one that has learned is enough: what more of it
 does is the question. An interaction is void if both arms of one of its differences are at chance.
+An arm that learned from the predictions of another (`evaluate.distillation`) says nothing about
+distillation if that one, its teacher, has learned nothing.
 """
 
 import math
@@ -65,7 +67,11 @@ def void_reasons(
     if UNTRAINED in map(known.get, one.arms):
         return list(_sides_at_chance(shown, one, floor))
     low = [reason for arm in arms for reason in _low(results, shown, arm, floor)]
-    return [] if len(low) < len(arms) and _differ_in_amount(results, one.arms) else low
+    if len(low) < len(arms) and _differ_in_amount(results, one.arms):
+        return []
+    teachers = sorted(_teachers(results, one.arms) - set(one.arms))
+    of_teachers = [why for arm in teachers for why in _low(results, shown, arm, floor)]
+    return low + [f"the teacher {why}" for why in of_teachers]
 
 
 def void_level(results: Results, outcome: Outcome, arms: Sequence[str], level: float) -> list[str]:
@@ -111,6 +117,12 @@ def _low(results: Results, outcome: Outcome, arm: str, floor: float | None) -> I
         if not _is_above(gap := outcome.contrast({arm: 1, control: -1})):
             yield f"{arm} is not shown to be above {control}, {UNTRAINED} ({_shown(gap)})"
             return
+
+
+def _teachers(results: Results, arms: Sequence[str]) -> set[str]:
+    """The arms from whose predictions `arms` learn."""
+    given = [arm.evaluate.distillation for arm in results.plan.arms if arm.name in arms]
+    return {one.teacher for one in given if one}
 
 
 def _is_above(gap: Difference | None) -> bool:

@@ -3,13 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Discriminator,
-    Tag,
-    field_validator,
-)
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Tag, field_validator
 
 from harness.core.config import ConfigModel, as_tuples, unknown_name
 from harness.core.names import SuiteName, lookalike
@@ -30,15 +24,14 @@ from harness.tasks.task import (
 
 MAX_TASKS = 1_000
 """Tasks of a suite."""
+COREFERENCE = ("coref_f1", "muc", "b_cubed", "ceaf_e")
 METRICS_OF_KIND: dict[Kind, tuple[str, ...]] = {
     "classification": ("accuracy", "f1", "macro_f1", "micro_f1", "matthews"),
     "regression": ("pearson", "spearman"),
     "multiple_choice": ("accuracy",),
     "extraction": ("exact_match", "token_f1"),
-    "tagging": (
-        *("entity_f1", "entity_f1_strict", "argument_f1", "accuracy_tags"),
-        *("coref_f1", "muc", "b_cubed", "ceaf_e"),
-    ),
+    "tagging": ("entity_f1", "entity_f1_strict", "argument_f1", "accuracy_tags", *COREFERENCE),
+    "coreference": COREFERENCE,
     "similarity": ("pearson", "spearman"),
     "retrieval": (),
     "generation": (
@@ -56,6 +49,7 @@ GROUPED: Mapping[Kind, tuple[str, ...]] = {
 NUM_TEXTS: Mapping[Kind, tuple[int, ...]] = {
     "extraction": (2,),
     "tagging": (1,),
+    "coreference": (1,),
     "similarity": (2,),
     "retrieval": (2,),
 }
@@ -64,6 +58,7 @@ LISTS: Mapping[Kind, str] = {
     "multiple_choice": "choices",
     "extraction": "answers",
     "tagging": "words and tags",
+    "coreference": "sentences and mentions",
 }
 """Kind of task to its columns that contain lists."""
 

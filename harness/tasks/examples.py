@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,15 +20,25 @@ class Answers:
     """First character of each answer in the context; NOWHERE if it does not occur there."""
 
 
+class Mention(NamedTuple):
+    """A mention of an entity in a document."""
+
+    entity: int
+    """Only whether two mentions have the same number matters."""
+    first: int
+    last: int
+    """First and last word in the document, from 0."""
+
+
 @dataclass(frozen=True)
 class Examples:
     """Texts and labels in a fixed order."""
 
     texts: list[tuple[str, ...]]
-    """One text, or two for a pair; for tagging, the words."""
+    """One text, or two for a pair; for tagging, the words; for coreference, the sentences."""
     labels: np.ndarray
     """[num_examples]: int64 classes or correct choices, float64 values, or objects: `Answers`, a
-    tuple of tag indices, or a tuple of reference texts."""
+    tuple of tag indices, a tuple of `Mention`, or a tuple of reference texts."""
     choices: list[tuple[str, ...]] | None = None
     """The choices of each example of a multiple-choice task."""
     groups: np.ndarray | None = None

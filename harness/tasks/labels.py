@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.tasks.examples import HIDDEN, Answers, Examples
+from harness.tasks.examples import HIDDEN, Answers, Examples, Mention
 from harness.tasks.preprocessing import CLASSES_KEPT
 from harness.tasks.task import COMPARED, FileData, PluginData, Split, Task
 
@@ -57,9 +57,21 @@ def _label(task: Task, split: Split, value: Any) -> Any:
         )
     if task.kind == "tagging":
         return tuple(_number(task, tag) for tag in value)
+    if task.kind == "coreference":
+        return _mentions(task, split, value)
     if task.kind == "extraction":
         return Answers(tuple(value["text"]), tuple(value["answer_start"]))
     return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _mentions(task: Task, split: Split, value: Any) -> tuple[Mention, ...]:
+    try:
+        return tuple(sorted(Mention(*map(int, mention)) for mention in value))
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{task.name} needs mentions [entity, first word, last word] in {task.label_field!r}, "
+            f"but its split {split.name} has {value!s:.60}"
+        ) from None
 
 
 def _number(task: Task, value: Any) -> int:
@@ -121,6 +133,37 @@ def check_tags(task: Task, split: Split, examples: Examples) -> None:
             raise ValueError(
                 f"the tags of {task.name} must be 0 to {len(task.labels) - 1}, but its split "
                 f"{split.name} has {min(tags)} to {max(tags)} in one example"
+            )
+
+
+def check_mentions(task: Task, split: Split, examples: Examples) -> None:
+    """Checks that every document has a sentence, every mention consists of words of one sentence,
+    and no two of the same words.
+
+    Raises:
+        ValueError: one does not, or two do.
+    """
+    if not all(examples.texts):
+        raise ValueError(
+            f"{task.name} needs sentences in every document, but its split {split.name} has one "
+            f"without any in {task.text_fields[0]!r}"
+        )
+    for sentences, mentions in zip(examples.texts, examples.labels, strict=True):
+        ends = np.cumsum([len(sentence.split(" ")) for sentence in sentences])
+        spans = [(first, last) for _, first, last in mentions]
+        sentence_of = np.searchsorted(ends, spans, side="right").reshape(-1, 2)
+        inside = (sentence_of[:, 0] == sentence_of[:, 1]) & (sentence_of[:, 1] < len(ends))
+        for mention, is_inside in zip(mentions, inside, strict=True):
+            if not (is_inside and mention.entity >= 0 and 0 <= mention.first <= mention.last):
+                raise ValueError(
+                    f"{task.name} needs mentions [entity, first word, last word] from 0, within "
+                    f"one sentence, but its split {split.name} has {list(mention)} in a document "
+                    f"of {int(ends[-1])} words"
+                )
+        if len(set(spans)) < len(spans):
+            raise ValueError(
+                f"{task.name} needs mentions of different words, but its split {split.name} has "
+                f"two of the same words among {[list(m) for m in mentions]!s:.60}"
             )
 
 

@@ -14,18 +14,28 @@ from harness.data.microworld import examples
 from harness.tasks import loaders
 from harness.tasks.examples import Answers, Examples, content_holdout
 from harness.tasks.judged_pairs import DOCUMENTS, QUERIES, judged_pairs
-from harness.tasks.labels import check_choices, check_class_names, check_tags, read_labels
+from harness.tasks.labels import (
+    check_choices,
+    check_class_names,
+    check_mentions,
+    check_tags,
+    read_labels,
+)
 from harness.tasks.preprocessing import NOWHERE, PREPROCESSORS, Columns
 from harness.tasks.task import (
     HOLDOUT_SPLIT,
     CollectionData,
     FileData,
     HubData,
+    Kind,
     MicroworldData,
     PluginData,
     Split,
     Task,
 )
+
+IN_LISTS: tuple[Kind, ...] = ("tagging", "coreference")
+"""Kinds of tasks whose text field contains a list of words or of sentences."""
 
 
 def load_examples(task: Task, split: Split | Literal["train"]) -> Examples:
@@ -67,6 +77,8 @@ def _loaded(task: Task, split: Split) -> Examples:
         check_choices(task, split, examples)
     if task.kind == "tagging":
         check_tags(task, split, examples)
+    if task.kind == "coreference":
+        check_mentions(task, split, examples)
     return examples
 
 
@@ -226,7 +238,7 @@ def _matches(columns: Columns, row: int, where: Mapping[str, str]) -> bool:
 
 def _check_texts(task: Task, split: Split, columns: Columns) -> None:
     """Checks for cells that are not text: empty ones of a file, and columns of digits."""
-    for field in task.text_fields if task.kind != "tagging" else ():
+    for field in task.text_fields if task.kind not in IN_LISTS else ():
         for row, text in enumerate(columns[field] if "{" not in field else (), start=1):
             if not isinstance(text, str):
                 raise ValueError(
@@ -236,9 +248,9 @@ def _check_texts(task: Task, split: Split, columns: Columns) -> None:
 
 
 def texts_of(task: Task, columns: Columns) -> list[tuple[str, ...]]:
-    """The texts of each row, or its words for tagging."""
-    if task.kind == "tagging":
-        return [tuple(words) for words in columns[task.text_fields[0]]]
+    """The texts of each row; its words for tagging, its sentences for coreference."""
+    if task.kind in IN_LISTS:
+        return [tuple(parts) for parts in columns[task.text_fields[0]]]
     return list(zip(*(_text_column(text, columns) for text in task.text_fields), strict=True))
 
 

@@ -19,8 +19,12 @@ from harness.core.config import ConfigModel
 from harness.tasks.examples import Examples
 from harness.tasks.task import Task
 
-ALIGNED = ("extraction", "tagging")
-"""Kinds of tasks whose labels are places in the text."""
+ALIGNED = {
+    "extraction": "spans of the text",
+    "tagging": "tags of its words",
+    "coreference": "mentions of its words",
+}
+"""Kind of task whose labels are places in the text, to these labels."""
 WORD = re.compile(r"\S+")
 Rate = Field(default=0.0, ge=0, le=1)
 
@@ -141,5 +145,4 @@ def alignment_problem(task: Task) -> str:
     """Why the texts of a task cannot be perturbed; empty if they can."""
     if task.kind not in ALIGNED:
         return ""
-    what = "spans of the text" if task.kind == "extraction" else "tags of its words"
-    return f"the labels of {task.name} are {what}"
+    return f"the labels of {task.name} are {ALIGNED[task.kind]}"

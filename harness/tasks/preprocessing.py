@@ -84,6 +84,32 @@ def ontonotes_roles(columns: Columns) -> Columns:
     )
 
 
+def ontonotes_mentions(columns: Columns) -> Columns:
+    """CoNLL-2012 with a row for each part of each document, which are scored one by one: its
+    `sentences`, and its `mentions` with words counted from its start.
+
+    Of mentions of the same words, the first one is kept.
+    """
+    texts: dict[tuple[str, int], list[str]] = {}
+    mentions: dict[tuple[str, int], dict[tuple[int, int], list[int]]] = {}
+    starts: dict[tuple[str, int], int] = {}
+    for document, sentences in zip(columns["document_id"], columns["sentences"], strict=True):
+        for sentence in sentences:
+            part = document, int(sentence["part_id"])
+            start = starts.get(part, 0)
+            found = mentions.setdefault(part, {})
+            for entity, first, last in sentence["coref_spans"]:
+                found.setdefault(
+                    (start + first, start + last), [entity, start + first, start + last]
+                )
+            texts.setdefault(part, []).append(" ".join(sentence["words"]))
+            starts[part] = start + len(sentence["words"])
+    return {
+        "sentences": list(texts.values()),
+        "mentions": [list(found.values()) for found in mentions.values()],
+    }
+
+
 def relevant(columns: Columns) -> Columns:
     """SQuAD with `relevance` 1 of each paragraph to its question."""
     return {**columns, "relevance": [1.0] * len(columns["question"])}
@@ -222,6 +248,7 @@ PREPROCESSORS: dict[str, Callable[[Columns], Columns]] = {
         wsc,
         marked_predicate,
         ontonotes_roles,
+        ontonotes_mentions,
         relevant,
         swag,
         openbookqa,

@@ -14,7 +14,8 @@ from harness.tasks.metrics import METRICS
 from harness.tasks.task import Task
 
 Predictions = Sequence[Any] | np.ndarray
-"""[num_examples]: classes or choices (-1 for none), values, texts, or lists of tag indices."""
+"""[num_examples]: classes or choices (-1 for none), values, texts, or lists of tag indices or
+mentions."""
 COUNTS = "counts.npz"
 """Name of the file of `save_counts`."""
 PREDICTIONS = "predictions.parquet"
@@ -64,8 +65,8 @@ def predictions_frame(
 ) -> pd.DataFrame:
     """Columns split, index, label, prediction, and group if there are groups.
 
-    Numbers are floats. Tags are lists of indices, labels of extraction and generation are lists of
-    texts, and predicted texts are texts.
+    Numbers are floats. Tags are lists of indices, mentions lists of three numbers, labels of
+    extraction and generation lists of texts, and predicted texts are texts.
     """
     frame = pd.DataFrame(
         {

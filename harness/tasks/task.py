@@ -14,13 +14,14 @@ Kind = Literal[
     "multiple_choice",
     "extraction",
     "tagging",
+    "coreference",
     "similarity",
     "retrieval",
     "generation",
 ]
 """Output of a task: a class, a number, one of several choices, a span of the second text (or none),
-a tag for each word, the similarity of two texts, the place of the second text among all second
-texts of the split, or a text."""
+a tag for each word, the mentions of entities in a document, the similarity of two texts, the place
+of the second text among all second texts of the split, or a text."""
 COMPARED: tuple[Kind, ...] = ("similarity", "retrieval")
 """Kinds in which embeddings are compared and nothing is trained."""
 
@@ -128,12 +129,14 @@ class Task(ConfigModel):
     text_fields: tuple[str, ...]
     """Inputs of the model: one or two fields, or patterns such as `{word}: {sentence1}`; the texts
     of a pair are separated. For extraction: question and context. For tagging: the field with the
-    list of words."""
+    list of words. For coreference: the field with the list of sentences, whose words are separated
+    by single spaces."""
     symmetric: bool = False
     """Whether the label is invariant to the order of the pair, as for similarity and paraphrase."""
     label_field: str = "label"
     """Field with the class (index or name), value, index of the correct choice, tags (indices or
-    names), `answers` with `text` and `answer_start`, or reference text (or texts) to generate."""
+    names), `answers` with `text` and `answer_start`, mentions (each the number of its entity and of
+    its first and last word in the document, from 0), or reference text (or texts) to generate."""
     labels: tuple[str, ...] = ()
     """Names of the classes or tags in the order of their indices."""
     choices_field: str | None = None

@@ -8,6 +8,7 @@ from harness.data import hub
 from harness.data.conll2012 import rows
 from harness.tasks import TASKS
 from harness.tasks.load_examples import load_examples
+from harness.tasks.preprocessing import PREPROCESSORS
 
 REPOSITORY = "ontonotes/conll2012_ontonotesv5"
 TEXT = """\
@@ -71,6 +72,26 @@ def test_one_example_for_each_predicate(folder: Path) -> None:
     assert [task.labels[tag] for tag in examples.labels[1]] == (
         "O O B-ARG1 I-ARG1 I-ARG1 O B-V O O".split()
     )
+
+
+def test_each_part_of_a_document_is_an_example(folder: Path) -> None:
+    task = TASKS["ontonotes_coref"]
+    for split in ("train", *task.evaluation):
+        examples = load_examples(task, split)  # type: ignore[arg-type]
+        assert examples.texts == [
+            ("Oda wants the tin cup mended .", "Yes ."),
+            ("She came .",),
+        ]
+    assert examples.labels.tolist() == [((0, 0, 0), (1, 2, 4), (2, 2, 3)), ((4, 0, 0),)]
+
+
+def test_words_are_counted_over_sentences_and_repeated_mentions_dropped(folder: Path) -> None:
+    sentence = {"part_id": 0, "words": ["It", "."], "coref_spans": [[3, 0, 0], [4, 0, 0]]}
+    found = PREPROCESSORS["ontonotes_mentions"](
+        {"document_id": ["a", "b"], "sentences": [[sentence] * 2, [sentence]]}
+    )
+    assert found["mentions"] == [[[3, 0, 0], [3, 2, 2]], [[3, 0, 0]]]
+    assert found["sentences"] == [["It .", "It ."], ["It ."]]
 
 
 def test_one_file_for_each_split_is_read_too(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Expectations about arms that have learned nothing that could be compared."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import pandas as pd
 import pytest
 
 from harness.analysis.frames.scores import PROBE_ITEM_COLUMNS
+from harness.finetuning.distillation import TaskDistillation
 from harness.report.comparison import compared_arms
 from harness.report.expectations import claims
 from harness.report.manipulation_checks import untrained_twins
@@ -148,3 +150,20 @@ def test_what_is_at_chance_cannot_lose(fabricate: Any) -> None:
     assert (void.word, gained.word) == ("void", "confirmed")
     expected = "neither scratch nor scratch_noisy is shown to be above chance (50."
     assert void.reason.startswith(expected)
+
+
+def test_a_teacher_at_chance_teaches_nothing(fabricate: Any) -> None:
+    skills = {"lost": 0.5, "good": 0.9, "student": 0.8, "taught": 0.7, "well_taught": 0.9}
+    data = fabricate(skills, tasks=("qnli",), seeds=(4, 1))
+    teachers = {"taught": "lost", "well_taught": "good"}
+    arms = [
+        replace(arm, evaluate=arm.evaluate.model_copy(update={"distillation": taught}))
+        for arm in data.plan.arms
+        for name in [teachers.get(arm.name)]
+        for taught in [TaskDistillation(teacher=name) if name else None]
+    ]
+    data.plan = replace(data.plan, declaration=replace(data.plan.declaration, arms=tuple(arms)))
+    data = expecting(data, "student > taught", "well_taught > student", "good > taught")
+    void, valid, own = verdicts_of(data)
+    assert void.word == own.word == "void" and valid.word == "confirmed"
+    assert void.reason.startswith("the teacher lost is not shown to be above chance (50.")

@@ -218,6 +218,8 @@ def json_task(folder: Path, rows: list[dict[str, Any]], **fields: Any) -> Task:
 VALIDATION = Split(name="validation")
 CHOICE = {"kind": "multiple_choice", "choices_field": "choices"}
 VALUES = {"kind": "regression", "metrics": ("pearson",)}
+MENTIONS = {"kind": "coreference", "metrics": ("coref_f1",)}
+DOCUMENT = ["a b .", "c ."]
 TAGS = {"kind": "tagging", "labels": ("O", "B-X"), "metrics": ("accuracy_tags",)}
 
 
@@ -240,6 +242,22 @@ TAGS = {"kind": "tagging", "labels": ("O", "B-X"), "metrics": ("accuracy_tags",)
             "one tag for each word.* 1 tags for the 2 words a b",
         ),
         ([{"text": ["a"], "label": [0]}, {"text": ["a"], "label": None}], TAGS, "label in every"),
+        ([{"text": DOCUMENT, "label": [[0, 1]]}], MENTIONS, r"needs mentions .*\[\[0, 1\]\]"),
+        ([{"text": DOCUMENT, "label": "0 1 1"}], MENTIONS, "needs mentions .* '?0 1 1"),
+        (
+            [{"text": DOCUMENT, "label": [[0, 2, 3]]}],
+            MENTIONS,
+            r"within one sentence.* \[0, 2, 3\] in a document of 5 words",
+        ),
+        ([{"text": DOCUMENT, "label": [[0, 4, 5]]}], MENTIONS, r"\[0, 4, 5\] in a document of 5"),
+        ([{"text": DOCUMENT, "label": [[-1, 0, 0]]}], MENTIONS, r"from 0.* \[-1, 0, 0\]"),
+        ([{"text": DOCUMENT, "label": [[0, 1, 0]]}], MENTIONS, r"has \[0, 1, 0\]"),
+        (
+            [{"text": DOCUMENT, "label": [[0, 1, 1], [2, 1, 1]]}],
+            MENTIONS,
+            r"two of the same words among \[\[0, 1, 1\], \[2, 1, 1\]\]",
+        ),
+        ([{"text": [], "label": []}], MENTIONS, "sentences in every document.* 'text'"),
         (
             [{"label": 0.5}],
             {"kind": "classification", "labels": ("no", "yes")},

@@ -69,6 +69,11 @@ CASES = {
         examples(objects((1, 2), (0, 0), (1,))),
         [np.array([1, 2]), [0, 1], (1,)],
     ),
+    "coreference": (
+        task("coreference", ("coref_f1", "muc", "b_cubed", "ceaf_e")),
+        examples(objects(((0, 0, 0), (0, 2, 3)), (), ((1, 0, 0), (1, 1, 1)))),
+        [[[5, 0, 0], (5, 2, 3)], [(0, 0, 1), (0, 0, 0)], ()],
+    ),
     "similarity": (
         task("similarity", ("spearman", "spearman_mean_of_groups")),
         examples(np.array([1.0, 2.0, 3.0, 4.0]), np.array(list("xxyy"), dtype=object)),

@@ -46,7 +46,7 @@ def test_fields_fit_the_kind(name: str) -> None:
     assert (len(task.labels) >= 2) is (task.kind in ("classification", "tagging"))
     assert (task.choices_field is not None) is (task.kind == "multiple_choice")
     assert not task.symmetric or len(task.text_fields) == 2
-    texts = dict.fromkeys(("extraction", *COMPARED), 2) | {"tagging": 1}
+    texts = dict.fromkeys(("extraction", *COMPARED), 2) | {"tagging": 1, "coreference": 1}
     assert len(task.text_fields) == texts.get(task.kind, len(task.text_fields))
     assert task.train is not None or task.kind in COMPARED
 

@@ -88,6 +88,7 @@ OTHERS = (
     Sampled("parts_of_speech", tagging.parts_of_speech),
     Sampled("semantic_roles", roles.semantic_roles),
     Sampled("mention_clusters", mentions.mention_clusters),
+    Sampled("mention_documents", mentions.mention_documents),
     Sampled("sentence_similarity", similarity.sentence_similarity, sizes=similarity.TEST),
     Sampled("relatedness", similarity.relatedness, sizes=similarity.TEST),
     Sampled("summary", summaries.summary, sizes=summaries.SIZES),

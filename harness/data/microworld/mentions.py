@@ -14,6 +14,8 @@ from harness.data.microworld.sampling import Item
 NUM_ENTITIES = 4
 MENTION_TAGS = ("O", *(f"{p}-{n}" for n in range(1, NUM_ENTITIES + 1) for p in "BI"))
 """IOB2 with the number of the entity, in the order of the first mentions."""
+NUM_PASSAGES = 2
+"""Of a document; five kinds of things allow no more."""
 OPENINGS = (
     "{person} and {other} {saw} {thing} {near} {second} .",
     "{thing} {near} {second} was {seen} by {person} and {other} .",
@@ -46,15 +48,39 @@ class Entity:
 
 Slots = dict[str, tuple[str, Entity | None]]
 """Slot of a pattern to its words, and to the entity that they mention."""
+Pieces = list[tuple[str, Entity | None]]
+"""The parts of a sentence with the entities that they mention."""
 
 
 def mention_clusters(sampler: Sampler, number: int) -> Item:
     """Words of a passage, and the tag of each word."""
+    words, tags = _tagged([piece for pieces in _passage(sampler)[1] for piece in pieces])
+    return Item({"words": words}, {"tags": tags}, tags)
+
+
+def mention_documents(sampler: Sampler, number: int) -> Item:
+    """Sentences of a document of NUM_PASSAGES passages about different entities, and its
+    mentions."""
+    named: set[str] = set()
+    sentences: list[Pieces] = []
+    for _ in range(NUM_PASSAGES):
+        entities, passage = _passage(sampler)
+        while named & {words for one in entities for words in one.later}:
+            entities, passage = _passage(sampler)
+        named |= {words for one in entities for words in one.later}
+        sentences += passage
+    texts = [" ".join(words for words, _ in pieces) for pieces in sentences]
+    mentions = _mentions([piece for pieces in sentences for piece in pieces])
+    return Item({"sentences": texts}, {"mentions": mentions}, mentions)
+
+
+def _passage(sampler: Sampler) -> tuple[list[Entity], list[Pieces]]:
+    """The entities and the sentences of a passage."""
     draw = sampler.draw
     people, things = _people(sampler), _things(sampler)
     named = dict(zip(("{person}", "{other}", "{thing}", "{second}"), people + things, strict=True))
     opening: Slots = {slot: (entity.first, entity) for slot, entity in named.items()}
-    pieces = _filled(sampler, draw.pick(OPENINGS), opening)
+    sentences = [_filled(sampler, draw.pick(OPENINGS), opening)]
     # Each of the four is mentioned again.
     whose = [*draw.order(people), draw.pick(people)]
     whats = [*draw.order(things), draw.pick(things)]
@@ -66,9 +92,8 @@ def mention_clusters(sampler: Sampler, number: int) -> Item:
             "{it}": (thing.pronoun, thing),
             "{did}": (draw.pick(thing.predicates), None),
         }
-        pieces += _filled(sampler, draw.pick(CONTINUATIONS), slots)
-    words, tags = _tagged(pieces)
-    return Item({"words": words}, {"tags": tags}, tags)
+        sentences.append(_filled(sampler, draw.pick(CONTINUATIONS), slots))
+    return people + things, sentences
 
 
 def _people(sampler: Sampler) -> list[Entity]:
@@ -92,7 +117,7 @@ def _things(sampler: Sampler) -> list[Entity]:
     return found
 
 
-def _filled(sampler: Sampler, pattern: str, slots: Slots) -> list[tuple[str, Entity | None]]:
+def _filled(sampler: Sampler, pattern: str, slots: Slots) -> Pieces:
     """The parts of a sentence with the entities that they mention."""
     drawn = {
         "{saw}": sampler.deed(),
@@ -102,7 +127,21 @@ def _filled(sampler: Sampler, pattern: str, slots: Slots) -> list[tuple[str, Ent
     return [slots.get(piece, (drawn.get(piece, piece), None)) for piece in pattern.split()]
 
 
-def _tagged(pieces: list[tuple[str, Entity | None]]) -> tuple[list[str], list[int]]:
+def _mentions(pieces: Pieces) -> list[list[int]]:
+    """Number of the entity, first and last word of each mention."""
+    met: list[Entity] = []
+    mentions, place = [], 0
+    for text, entity in pieces:
+        if entity and entity not in met:
+            met.append(entity)
+        end = place + len(text.split())
+        if entity:
+            mentions.append([met.index(entity), place, end - 1])
+        place = end
+    return mentions
+
+
+def _tagged(pieces: Pieces) -> tuple[list[str], list[int]]:
     """The words, and their tags as indices of MENTION_TAGS."""
     met: list[Entity] = []
     words, tags = [], []

@@ -12,6 +12,7 @@ MAKERS: dict[str, dict[Kind, Maker]] = {
         "multiple_choice": simple.most_frequent_label,
         "extraction": simple.most_frequent_answer,
         "tagging": simple.most_frequent_tag,
+        "coreference": simple.no_mentions,
         "similarity": simple.zero,
         "retrieval": simple.no_order,
         "generation": simple.most_frequent_target,
@@ -22,6 +23,7 @@ MAKERS: dict[str, dict[Kind, Maker]] = {
         "multiple_choice": bag_of_words.word_choices,
         "extraction": bag_of_words.overlapping_sentence,
         "tagging": bag_of_words.word_tags,
+        "coreference": bag_of_words.equal_mentions,
         "similarity": bag_of_words.common_words,
         "retrieval": bag_of_words.most_common_words,
     },
@@ -32,6 +34,7 @@ MAKERS: dict[str, dict[Kind, Maker]] = {
 UNTRAINED: set[Maker] = {
     simple.zero,
     simple.no_order,
+    simple.no_mentions,
     bag_of_words.overlapping_sentence,
     bag_of_words.common_words,
     bag_of_words.most_common_words,

@@ -6,7 +6,8 @@ Shapes: N examples, W words.
 """
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from harness.data.corpora.sentence_splitter import split_sentences
 from harness.finetuning.baselines.predictor import Predictor
 from harness.finetuning.baselines.simple import most_frequent_label, most_frequent_tag
 from harness.finetuning.ranking import collection, places
-from harness.tasks.examples import Examples, column
+from harness.tasks.examples import Examples, Mention, column
 from harness.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -87,6 +88,44 @@ def word_tags(task: Task, train: Examples) -> Predictor:
         return column([tuple(next(found) for _ in words) for words in examples.texts])
 
     return predict
+
+
+def equal_mentions(task: Task, train: Examples) -> Predictor:
+    """All words that were a mention in the train set, in one entity where they are equal up to
+    case; no others, and none that occur once in a document."""
+    known = {
+        words
+        for sentences, mentions in zip(train.texts, train.labels, strict=True)
+        for _, words in _found(sentences, [one[1:] for one in mentions])
+    }
+    longest = max((len(words.split(" ")) for words in known), default=0)
+
+    def predict(examples: Examples) -> np.ndarray:
+        return column([_equal(sentences, known, longest) for sentences in examples.texts])
+
+    return predict
+
+
+def _equal(sentences: Sequence[str], known: Collection[str], longest: int) -> tuple[Mention, ...]:
+    ends = np.cumsum([len(sentence.split(" ")) for sentence in sentences])
+    spans = [
+        (first, last)
+        for start, end in zip([0, *ends], ends, strict=False)
+        for first in range(start, end)
+        for last in range(first, min(first + longest, end))
+    ]
+    found = [(span, words) for span, words in _found(sentences, spans) if words in known]
+    counts = Counter(words for _, words in found)
+    numbers = {words: number for number, words in enumerate(counts)}
+    return tuple(Mention(numbers[words], *span) for span, words in found if counts[words] > 1)
+
+
+def _found(
+    sentences: Sequence[str], spans: Iterable[tuple[int, int]]
+) -> list[tuple[tuple[int, int], str]]:
+    """Each span with its words in lower case."""
+    words = " ".join(sentences).lower().split(" ")
+    return [((first, last), " ".join(words[first : last + 1])) for first, last in spans]
 
 
 def common_words(task: Task, train: Examples | None) -> Predictor:

@@ -57,6 +57,11 @@ def most_frequent_tag(task: Task, train: Examples) -> Predictor:
     return lambda examples: column([(tag,) * len(words) for words in examples.texts])
 
 
+def no_mentions(task: Task, train: Examples | None) -> Predictor:
+    """No mention in any document."""
+    return lambda examples: column([()] * len(examples))
+
+
 def first_sentences(task: Task, train: Examples | None) -> Predictor:
     """Lead-3: the first three sentences, one per line, a strong baseline for news summaries (See et
     al. 2017, section 5)."""

@@ -4,6 +4,7 @@ from transformers import PreTrainedTokenizerFast
 
 from harness.finetuning.compatibility import answered_as_text
 from harness.finetuning.heads.classification import Classification, Regression
+from harness.finetuning.heads.coreference import Coreference
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.heads.multiple_choice import MultipleChoice
 from harness.finetuning.heads.retrieval import Retrieval
@@ -20,6 +21,7 @@ HEADS: dict[str, type[TaskHead]] = {
     "multiple_choice": MultipleChoice,
     "extraction": SpanExtraction,
     "tagging": Tagging,
+    "coreference": Coreference,
     "similarity": Similarity,
     "retrieval": Retrieval,
 }

@@ -78,7 +78,8 @@ class Classifier(TaskModel):
     def _freeze(self) -> int:
         """Freezes the backbone; returns its number of hidden states (embeddings and layers)."""
         self.backbone.requires_grad_(False)
-        one = torch.ones(1, 1, dtype=torch.int64, device=self.head.weight.device)
+        device = next(self.backbone.parameters()).device
+        one = torch.ones(1, 1, dtype=torch.int64, device=device)
         return len(self._layers({"input_ids": one, "token_type_ids": 0 * one}))
 
     def outputs(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:

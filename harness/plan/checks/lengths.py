@@ -12,8 +12,8 @@ SAMPLE = 100
 """Train examples per task whose words are counted."""
 FEW_LONG = 0.01
 """Share of texts up to which there is no warning."""
-IN_WINDOWS = "extraction"
-"""The kind of task whose long texts are read in windows, so that nothing is lost."""
+IN_WINDOWS = ("extraction", "coreference")
+"""Kinds of tasks whose long texts are read in parts, so that nothing is lost."""
 
 
 def long_texts(plan: Plan) -> Iterator[str]:
@@ -72,7 +72,7 @@ def _long_tasks(
 def _least_tokens(task: Task) -> list[int]:
     """Tokens of a sample of the train texts, counted by words: a lower bound, because a word has at
     least one token."""
-    if task.kind == IN_WINDOWS:
+    if task.kind in IN_WINDOWS:
         return []
     return [_length(task, texts) for texts in sample_texts(task, SAMPLE)]
 

@@ -1,4 +1,4 @@
-"""OntoNotes 5.0 in the splits of CoNLL-2012: semantic roles (PropBank)."""
+"""OntoNotes 5.0 in the splits of CoNLL-2012: semantic roles (PropBank) and coreference."""
 
 from harness.tasks.task import VALIDATION_AND_TEST, HubData, Task
 
@@ -38,5 +38,19 @@ ONTONOTES_TASKS: tuple[Task, ...] = (
         train_size=253_070,  # predicates; for estimates of time only
         licence=LICENCE,
         citation="Pradhan et al. 2012, CoNLL; Palmer et al. 2005, PropBank, CL",
+    ),
+    Task(
+        name="ontonotes_coref",
+        kind="coreference",
+        data=CONLL2012,
+        prepare="ontonotes_mentions",
+        text_fields=("sentences",),
+        label_field="mentions",
+        evaluation=VALIDATION_AND_TEST,
+        metrics=("coref_f1", "muc", "b_cubed", "ceaf_e"),
+        chance=0.0,  # without mentions
+        train_size=2_802,  # parts of documents (Pradhan et al. 2012, table 2)
+        licence=LICENCE,
+        citation="the CoNLL-2012 shared task: Pradhan et al. 2012, CoNLL",
     ),
 )

@@ -44,6 +44,9 @@ def made_up_answers(kind: Kind, num_classes: int) -> tuple[Array, Array]:
         texts: list[Any] = [(text,) for text in TEXTS]
         answers = [Answers(text, (0,)) for text in texts] if kind == "extraction" else texts
         return column(answers), column(TEXTS)
+    if kind == "coreference":
+        mentions = [((0, 0, 0), (0, n, n), (1, n + 1, n + 2)) for n in range(1, NUM_EXAMPLES + 1)]
+        return column(mentions), column(mentions)
     classes = np.arange(NUM_EXAMPLES) % num_classes
     if kind == "tagging":
         tags = [[int(one), int(classes[0])] for one in classes]

@@ -1,12 +1,13 @@
 """Coreference: MUC, B-cubed, CEAF with the similarity of entities, and their mean, the score of the
 CoNLL-2012 shared task (Pradhan et al. 2012; 2014, section 4, with examples).
 
-Labels and predictions are those of tagging, one example for each document: a span of the tag B-3,
-I-3 is a mention of the entity 3. Only what is in one entity matters, not its number. Mentions need
-not be the same on both sides, and entities of one mention count, as in the reference scorer.
+One example is a document. Its labels and predictions are mentions (`Mention`), or, where tags have
+names, those of tagging: a span of the tag B-3, I-3 is a mention of the entity 3. Only what is in
+one entity matters, not its number. Mentions need not be the same on both sides, and entities of one
+mention count, as in the reference scorer.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -21,9 +22,9 @@ from harness.tasks.metrics.metric import (
 )
 from harness.tasks.metrics.tagging import named
 
-Mention = tuple[int, int]
-"""First and last word."""
-Entities = list[set[Mention]]
+Span = tuple[int, int]
+"""First and last word of a mention."""
+Entities = list[set[Span]]
 Measure = Callable[[Entities, Entities], tuple[float, float]]
 """From the entities of one side and of the other to the numerator and denominator of the recall of
 the first side, or the precision of the second."""
@@ -33,10 +34,38 @@ def entities(tags: Sequence[str]) -> Entities:
     """The mentions of each entity of one document, in the order of the first ones."""
     from seqeval.metrics.sequence_labeling import get_entities
 
-    found: dict[str, set[Mention]] = {}
-    for name, first, last in get_entities(list(tags)):
-        found.setdefault(name, set()).add((first, last))
+    return clusters(get_entities(list(tags)))
+
+
+def clusters(mentions: Iterable[tuple[Hashable, int, int]]) -> Entities:
+    """The mentions of each entity of one document, in the order of the first ones.
+
+    Args:
+        mentions: entity, first and last word of each.
+    """
+    found: dict[Hashable, set[Span]] = {}
+    for entity, first, last in mentions:
+        found.setdefault(entity, set()).add((int(first), int(last)))
     return list(found.values())
+
+
+def _of_documents(labels: Array, predictions: Array, names: Names) -> Iterator[list[Entities]]:
+    """True and predicted entities of each document.
+
+    Raises:
+        ValueError: labels are neither mentions nor tags with names.
+    """
+    if names:
+        for row in zip(*named(labels, predictions, names), strict=True):
+            yield [entities(tags) for tags in row]
+        return
+    for row in zip(labels, predictions, strict=True):
+        if any(np.shape(mention) != (3,) for side in row for mention in side):
+            raise ValueError(
+                "metrics of coreference need mentions (entity, first word, last word), or tags and "
+                "their names"
+            )
+        yield [clusters(side) for side in row]
 
 
 def muc(these: Entities, others: Entities) -> tuple[float, float]:
@@ -81,9 +110,7 @@ def coreference_counts(
     """[num_examples, 4 * num_measures]: of each measure, numerator and denominator of recall, then
     of precision."""
     counts = np.zeros((len(labels), 4 * len(measures)))
-    sides = named(labels, predictions, names)
-    for row, tags in enumerate(zip(*sides, strict=True)):
-        gold, found = map(entities, tags)
+    for row, (gold, found) in enumerate(_of_documents(labels, predictions, names)):
         parts = [part for one in measures for part in (*one(gold, found), *one(found, gold))]
         counts[row] = parts
     return counts

@@ -13,7 +13,7 @@ from harness.tasks.micro.generation import (
     MICRO_SUM_V1,
 )
 from harness.tasks.micro.glue import MICRO_GLUE_TASKS, MICRO_GLUE_V1, MICRO_GLUE_V2
-from harness.tasks.micro.ontonotes import MICRO_ELMO_V1, MICRO_ONTONOTES_TASKS
+from harness.tasks.micro.ontonotes import MICRO_ELMO_V1, MICRO_ELMO_V2, MICRO_ONTONOTES_TASKS
 from harness.tasks.micro.overlap import MICRO_OVERLAP_TASKS, MICRO_OVERLAP_V1
 from harness.tasks.micro.retrieval import MICRO_RETRIEVAL_TASKS, MICRO_RETRIEVAL_V1
 from harness.tasks.micro.squad import MICRO_SQUAD_TASKS, MICRO_SQUAD_V1
@@ -48,6 +48,7 @@ MICRO_SUITES: tuple[Suite, ...] = (
     MICRO_SQUAD_V1,
     MICRO_NER_V1,
     MICRO_ELMO_V1,
+    MICRO_ELMO_V2,
     MICRO_STS_V1,
     MICRO_SUM_V1,
     MICRO_MT_V1,

@@ -1,4 +1,4 @@
-"""Semantic roles and coreference, modelled on OntoNotes, and micro-elmo-v1."""
+"""Semantic roles and coreference, modelled on OntoNotes, and ELMo's six tasks."""
 
 from harness.data.microworld.mentions import MENTION_TAGS
 from harness.data.microworld.roles import ROLE_TAGS
@@ -33,6 +33,17 @@ MICRO_ONTONOTES_TASKS: tuple[Task, ...] = (
         chance=0.0,
         ceiling=1.0,
     ),
+    microworld_task(
+        "micro-coref-documents",
+        "mention_documents",
+        "the CoNLL-2012 shared task: Pradhan et al. 2012, CoNLL",
+        kind="coreference",
+        text_fields=("sentences",),
+        label_field="mentions",
+        metrics=("coref_f1", "muc", "b_cubed", "ceaf_e"),
+        chance=0.0,
+        ceiling=1.0,
+    ),
 )
 
 MICRO_ELMO_V1 = Suite(
@@ -48,3 +59,14 @@ MICRO_ELMO_V1 = Suite(
     citation=microworld_citation("ELMo's six tasks: Peters et al. 2018, NAACL, table 1"),
 )
 """SST-5 has two classes here, and SNLI the genres of MNLI."""
+
+MICRO_ELMO_V2 = Suite(
+    name="micro-elmo-v2",
+    columns=(
+        *MICRO_ELMO_V1.columns[:3],
+        Column(name="Coref", task="micro-coref-documents", metrics=("coref_f1",)),
+        *MICRO_ELMO_V1.columns[4:],
+    ),
+    citation=microworld_citation("ELMo's six tasks: Peters et al. 2018, NAACL, table 1"),
+)
+"""With mentions in documents in place of tags in passages."""

@@ -12,13 +12,16 @@ import pytest
 from harness.data.corpora.load_corpus import read_documents
 from harness.data.corpora.sources import MicroworldCorpus
 from harness.data.microworld.examples import GENERATORS
-from harness.data.microworld.mentions import MENTION_TAGS, NUM_ENTITIES
+from harness.data.microworld.mentions import MENTION_TAGS, NUM_ENTITIES, NUM_PASSAGES
 from harness.data.microworld.world import World, build
+from harness.finetuning.baselines import make
 from harness.tasks import TASKS
+from harness.tasks.load_examples import load_examples
 from harness.tasks.metrics import METRICS
 from harness.tasks.metrics.coreference import entities
 
 SPLITS = ("train", "validation")
+PRONOUNS = ("she", "he", "it")
 Passage = tuple[list[str], list[int]]
 
 
@@ -137,6 +140,58 @@ def test_neither_words_nor_positions_solve_the_task(feature: str) -> None:
         for words, _ in passages("validation")
     ]
     assert score(found) < 0.3
+
+
+def documents(split: str) -> list[tuple[list[list[str]], list[list[int]]]]:
+    """Words of the sentences, and mentions, of each document."""
+    rows = GENERATORS["mention_documents"](split, 0)
+    sentences = [[one.split(" ") for one in document] for document in rows["sentences"]]
+    return list(zip(sentences, rows["mentions"], strict=True))
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_entities_of_the_passages_of_a_document_differ(split: str) -> None:
+    for sentences, mentions in documents(split):
+        words = [word for sentence in sentences for word in sentence]
+        entities = {entity for entity, _, _ in mentions}
+        assert list(dict.fromkeys(e for e, _, _ in mentions)) == list(range(len(entities)))
+        assert len(entities) == NUM_PASSAGES * NUM_ENTITIES
+        half = sum(map(len, sentences[: len(sentences) // 2]))
+        assert all((entity < NUM_ENTITIES) == (last < half) for entity, _, last in mentions)
+        named = [(tuple(words[first : last + 1]), entity) for entity, first, last in mentions]
+        assert len({spelled for spelled, _ in named if spelled[0] not in PRONOUNS}) == len(
+            {one for one in named if one[0][0] not in PRONOUNS}
+        )
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_a_reader_who_knows_the_world_solves_documents(split: str) -> None:
+    """A pronoun is of the passage, and names are of one entity of the document."""
+    world, gold, found = build(0), [], []
+    for sentences, mentions in documents(split):
+        words = [word for sentence in sentences for word in sentence]
+        half = sum(map(len, sentences[: len(sentences) // 2]))
+        numbers: dict[Hashable, int] = {}
+        gold.append(tuple(map(tuple, mentions)))
+        found.append(
+            tuple(
+                (
+                    numbers.setdefault((referent(words, last, world), last < half), len(numbers)),
+                    first,
+                    last,
+                )
+                for _, first, last in mentions
+            )
+        )
+    assert METRICS["coref_f1"](gold, found) == TASKS["micro-coref-documents"].ceiling == 1
+
+
+def test_equal_words_join_few_mentions_of_documents() -> None:
+    task = TASKS["micro-coref-documents"]
+    train, dev = load_examples(task, "train"), load_examples(task, task.evaluation[0])
+    predict = make("bag_of_words", task, train)
+    assert METRICS["coref_f1"](train.labels, predict(train)) < 0.6
+    assert METRICS["coref_f1"](dev.labels, predict(dev)) < 0.5
 
 
 def test_both_splits_have_passages_of_their_own() -> None:

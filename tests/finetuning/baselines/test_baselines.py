@@ -12,7 +12,7 @@ from harness.finetuning.protocol import Protocol
 from harness.models import FAMILIES
 from harness.pretraining.recipes import RECIPES
 from harness.tasks import TASKS
-from harness.tasks.examples import Answers, Examples, column
+from harness.tasks.examples import Answers, Examples, Mention, column
 from harness.tasks.load_examples import load_examples
 from harness.tasks.metrics import METRICS
 from harness.tasks.task import Kind, Task
@@ -130,6 +130,21 @@ def test_tags_of_words_and_their_neighbours() -> None:
     assert bag_of_words("tagging", train)(train).tolist() == train.labels.tolist()
 
 
+def test_equal_words_that_were_a_mention_are_one_entity() -> None:
+    documents: list[tuple[str, ...]] = [
+        ("The dog saw it .",),
+        ("the dog .", "a cat saw The dog", "it"),
+    ]
+    train = Examples(documents, column([(Mention(0, 0, 1), Mention(1, 3, 3)), ()]))
+    assert bag_of_words("coreference", train)(train).tolist() == [
+        (),  # each once
+        (Mention(0, 0, 1), Mention(0, 6, 7)),
+    ]
+    none = Examples(documents, column([(), ()]))
+    assert bag_of_words("coreference", none)(train).tolist() == [(), ()]
+    assert majority("coreference", None)(train).tolist() == [(), ()]
+
+
 def test_the_cosine_of_words_by_hand() -> None:
     pairs: list[tuple[str, ...]] = [("a a b", "A b c"), ("a", "b"), ("a!", "a!"), ("", "a")]
     found = bag_of_words("similarity", None)(Examples(pairs, np.zeros(4)))
@@ -164,6 +179,8 @@ def test_every_baseline_is_a_family_and_a_recipe() -> None:
         ("majority", "classification", None, "needs a train set"),
         ("bag_of_words", "tagging", None, "needs a train set"),
         ("majority", "similarity", None, ""),
+        ("bag_of_words", "coreference", None, "needs a train set"),
+        ("bert", "coreference", "train", ""),
         ("bag_of_words", "extraction", None, ""),
         ("lead", "generation", None, ""),
     ],

@@ -164,6 +164,24 @@ def test_nothing_scores_zero_and_not_an_error():
         assert METRICS[name]([(0, 0)], [(0, 0)], None, TAGS) == 0
 
 
+@given(documents)
+@settings(deadline=None)
+def test_mentions_score_as_tags(document):
+    """Each mention a word; numbers of words are far apart, and entities in any order."""
+    tags = [[tuple(side)] for side in document]
+    mentions = [
+        [tuple((9 - e, 7 * n, 7 * n) for n, e in enumerate(side) if e)] for side in document
+    ]
+    for name in ("coref_f1", *MEASURES):
+        assert METRICS[name](*mentions) == METRICS[name](*tags, None, TAGS)
+
+
+def test_nested_mentions_are_two():
+    gold, found = [((0, 0, 4), (1, 3, 4), (1, 6, 6))], [((0, 0, 4), (0, 3, 4), (0, 6, 6))]
+    assert METRICS["muc"](gold, found) == pytest.approx(2 * 1 * 0.5 / 1.5)
+    assert METRICS["b_cubed"].counts(gold, found, None, ())[0].tolist() == [3, 3, 1 / 3 + 4 / 3, 3]
+
+
 def test_names_of_the_tags_are_needed():
-    with pytest.raises(ValueError, match="need the names of the tags"):
+    with pytest.raises(ValueError, match=r"mentions \(entity, first word, last word\), or tags"):
         METRICS["coref_f1"]([(0,)], [(0,)])
