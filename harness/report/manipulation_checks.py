@@ -71,7 +71,7 @@ def void_reasons(
         return []
     teachers = sorted(_teachers(results, one.arms) - set(one.arms))
     of_teachers = [why for arm in teachers for why in _low(results, shown, arm, floor)]
-    return low + [f"the teacher {why}" for why in of_teachers]
+    return low + [f"as a teacher, {why}" for why in of_teachers]
 
 
 def void_level(results: Results, outcome: Outcome, arms: Sequence[str], level: float) -> list[str]:

@@ -166,4 +166,4 @@ def test_a_teacher_at_chance_teaches_nothing(fabricate: Any) -> None:
     data = expecting(data, "student > taught", "well_taught > student", "good > taught")
     void, valid, own = verdicts_of(data)
     assert void.word == own.word == "void" and valid.word == "confirmed"
-    assert void.reason.startswith("the teacher lost is not shown to be above chance (50.")
+    assert void.reason.startswith("as a teacher, lost is not shown to be above chance (50.")
