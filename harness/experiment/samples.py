@@ -1,6 +1,6 @@
 """Examples of a task and documents of a corpus, to read before they are used."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from textwrap import shorten
@@ -22,7 +22,7 @@ from harness.experiment.objective_samples import objective_rows
 from harness.tasks import TASKS
 from harness.tasks.data_files import SUFFIXES
 from harness.tasks.datasets import catalog
-from harness.tasks.examples import Answers, Examples
+from harness.tasks.examples import Answers, Examples, Mention, clusters
 from harness.tasks.inference import inferred
 from harness.tasks.load_examples import load_examples
 from harness.tasks.task import HubData, Task
@@ -122,7 +122,17 @@ def _fields(task: Task, found: Examples, row: int) -> Iterator[tuple[str, Any]]:
         yield from zip(task.text_fields, map(_cut, texts), strict=True)
     if found.choices:
         yield "choices", [_cut(choice) for choice in found.choices[row]]
-    yield task.label_field, _label(task, found.labels[row])
+    if task.kind == "coreference":
+        yield task.label_field, _entities(texts, found.labels[row])
+    else:
+        yield task.label_field, _label(task, found.labels[row])
+
+
+def _entities(sentences: Sequence[str], mentions: Sequence[Mention]) -> list[str]:
+    """The mentions of each entity, such as `the dog = it`."""
+    words = " ".join(sentences).split(" ")
+    named = ([" ".join(words[a : b + 1]) for a, b in entity] for entity in clusters(mentions))
+    return [_cut(" = ".join(one)) for one in named]
 
 
 def _label(task: Task, label: Any) -> Any:
@@ -131,8 +141,6 @@ def _label(task: Task, label: Any) -> Any:
         return list(label.texts)
     if task.kind == "tagging":
         return " ".join(task.labels[tag] for tag in label)
-    if task.kind == "coreference":
-        return [list(mention) for mention in label]
     if isinstance(label, tuple):
         return [_cut(text) for text in label]
     if task.kind == "classification" and task.labels and label >= 0:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pandas as pd
 
 from harness.analysis.frames.runs import finetune_runs_frame
@@ -157,17 +158,24 @@ def _labels(results: Results, table: Table) -> Iterator[tuple[tuple[str, str], "
 
 
 def constant_runs(results: Results, table: Table) -> Iterator[tuple[str, str, str]]:
-    """(arm, task, seeds) of each run that predicts the same for every example of a split, or the
-    same tag for every word."""
+    """(arm, task, seeds) of each run that predicts the same for every example of a split, the same
+    tag for every word, or no mention."""
     splits = {(column.task, column.split) for column in table.columns}
     identity = ["arm", "task", "pretrain_seed", "finetune_seed", "key"]
     runs = results.get(scores_frame)[identity].drop_duplicates()
     for run in runs.itertuples(index=False):
         answers = results.predictions(str(run.key)).groupby("split")["prediction"]
-        # `explode` splits the tags of a sentence, and leaves all other predictions alone.
-        constant = [split for split, found in answers if found.explode().nunique() == 1]
+        constant = [split for split, found in answers if _is_constant(found)]
         if any((run.task, split) in splits for split in constant):
             yield str(run.arm), str(run.task), f"{run.pretrain_seed}.{run.finetune_seed}"
+
+
+def _is_constant(answers: pd.Series) -> bool:
+    """Whether all answers are equal: all tags of all sentences, all mentions of all documents."""
+    if answers.dtype != object:
+        return bool(answers.nunique() <= 1)
+    parts = answers.explode().dropna()  # texts stay as they are
+    return bool(parts.map(lambda one: tuple(one) if np.ndim(one) else one).nunique() <= 1)
 
 
 def one_label(results: Results, table: Table) -> Iterator[str]:

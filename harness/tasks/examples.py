@@ -1,7 +1,7 @@
 """Examples of a task, and the split into train and hold-out."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -28,6 +28,18 @@ class Mention(NamedTuple):
     first: int
     last: int
     """First and last word in the document, from 0."""
+
+
+def clusters(mentions: Iterable[tuple[Hashable, int, int]]) -> list[list[tuple[int, int]]]:
+    """First and last word of the mentions of each entity, in order and without its number.
+
+    Args:
+        mentions: of one document, with any names of entities.
+    """
+    found: dict[Hashable, set[tuple[int, int]]] = {}
+    for entity, first, last in mentions:
+        found.setdefault(entity, set()).add((int(first), int(last)))
+    return sorted(map(sorted, found.values()))
 
 
 @dataclass(frozen=True)

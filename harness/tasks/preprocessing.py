@@ -13,6 +13,10 @@ NOWHERE = -1
 """Start of an answer that does not occur in its passage."""
 OUTSIDE, PREDICATE = "O", "B-V"
 """Tags of words outside arguments, and of the predicate."""
+ROOT, FAR = "root", ("far-left", "far-right")
+"""Tags of the word without a head, and of words whose head is farther than FARTHEST."""
+FARTHEST = 40
+"""Longest distance to a head that has a tag of its own, in words."""
 MARK = "*"
 """Before and after a word that an example is about, as in T5's WSC (Raffel et al. 2020)."""
 
@@ -110,6 +114,23 @@ def ontonotes_mentions(columns: Columns) -> Columns:
     }
 
 
+def relative_heads(columns: Columns) -> Columns:
+    """Universal Dependencies with the `heads` of `tokens` as distances, as HEAD_TAGS of
+    `benchmarks/parsing.py` names them; without the rows of several words written as one ("1-2")."""
+    rows = zip(columns["tokens"], columns["head"], strict=True)
+    kept = [
+        [(word, int(head)) for word, head in zip(words, heads, strict=True) if head.isdigit()]
+        for words, heads in rows
+    ]
+    return {
+        "tokens": [[word for word, _ in row] for row in kept],
+        "heads": [
+            [_distance(head - place) if head else ROOT for place, (_, head) in enumerate(row, 1)]
+            for row in kept
+        ],
+    }
+
+
 def relevant(columns: Columns) -> Columns:
     """SQuAD with `relevance` 1 of each paragraph to its question."""
     return {**columns, "relevance": [1.0] * len(columns["question"])}
@@ -195,6 +216,13 @@ def sts_subsets(columns: Columns) -> Columns:
     return {**columns, "subset": [str(row) for row in range(len(columns["score"]))]}
 
 
+def _distance(words: int) -> str:
+    """`-2`, `+1`; `far-left` and `far-right` beyond FARTHEST."""
+    if abs(words) > FARTHEST:
+        return FAR[words > 0]
+    return f"{words:+d}"
+
+
 def _mentions(passage: str, names: Sequence[str]) -> dict[str, list[Any]]:
     """All occurrences of the names, as `answers` of an extraction.
 
@@ -249,6 +277,7 @@ PREPROCESSORS: dict[str, Callable[[Columns], Columns]] = {
         marked_predicate,
         ontonotes_roles,
         ontonotes_mentions,
+        relative_heads,
         relevant,
         swag,
         openbookqa,

@@ -114,7 +114,7 @@ def load_groups(path: Path) -> dict[str, np.ndarray]:
 
 def _digest(examples: Examples) -> np.ndarray:
     groups = None if examples.groups is None else list(examples.groups)
-    content = json.dumps([[_plain(label) for label in examples.labels], groups])
+    content = json.dumps([[plain(label) for label in examples.labels], groups])
     return np.frombuffer(sha256(content.encode()).digest(), dtype=np.uint8)
 
 
@@ -122,15 +122,15 @@ def _cells(values: np.ndarray) -> np.ndarray | list[Any]:
     """A column in a format that parquet can store."""
     if values.dtype.kind in "biuf":
         return values.astype(np.float64)
-    return [_plain(value) for value in values]
+    return [plain(value) for value in values]
 
 
-def _plain(value: Any) -> Any:
-    """A number, a text, or a list of them."""
+def plain(value: Any) -> Any:
+    """A label or prediction as a number, a text, or (nested) lists of them."""
     if isinstance(value, Answers):
         return list(value.texts)
     if isinstance(value, str):
         return str(value)  # a NumPy string becomes a str
     if isinstance(value, Sequence | np.ndarray):
-        return [_plain(entry) for entry in value]
+        return [plain(entry) for entry in value]
     return value.item() if isinstance(value, np.generic) else value

@@ -383,3 +383,20 @@ def test_adopted_stages_are_named(fabricate: Callable[..., MadeUpResults]) -> No
     data.__dict__["finished"] = {**data.finished, **changed}
     (line,) = [line for line in threats_of(data) if "adopted" in line]
     assert "3 (epochs 2 -> 3: no effect)" in line
+
+
+@pytest.mark.parametrize(
+    ("answers", "constant"),
+    [
+        ([1.0, 1.0], True),
+        ([1.0, 0.0], False),
+        (["a b", "a b"], True),
+        (["a b", "b"], False),
+        ([np.array([0, 0]), np.array([0])], True),
+        ([np.array([0, 0]), np.array([1])], False),
+        ([np.array([]), np.array([])], True),  # no mention in any document
+        ([[np.array([0, 1, 2]), np.array([0, 3, 3])], []], False),
+    ],
+)
+def test_runs_that_answer_the_same_everywhere(answers: list[Any], constant: bool) -> None:
+    assert run_checks._is_constant(pd.Series(answers)) is constant

@@ -177,6 +177,10 @@ HUB: dict[Place, dict[str, Any]] = {
         chunk_tags=List(_classes(*CHUNKS)),
         ner_tags=List(_classes(*NER)),
     ),
+    ("universal-dependencies/universal_dependencies", "en_ewt"): {
+        "tokens": TEXTS,
+        "head": TEXTS,
+    },
     ("ncbi/ncbi_disease", "ncbi_disease"): _texts(
         "id", tokens=TEXTS, ner_tags=List(_classes("O", "B-Disease", "I-Disease"))
     ),
@@ -286,6 +290,10 @@ ROWS: dict[Place, dict[str, list[Any]]] = {
                 },
             ]
         )
+    },
+    ("universal-dependencies/universal_dependencies", "en_ewt"): {
+        "tokens": _in_turn("Oda 's rang Oda 's".split(), ["Stop"]),
+        "head": _in_turn(["3", "1", "0", "5", "3"], ["0"]),
     },
     ("sagnikrayc/mctest", "mc500"): {"answer": _in_turn(*"ABCD")},
     ("dataset-org/dream", "plain_text"): {

@@ -14,6 +14,7 @@ TABLE_1 = ["mnli_m", "mnli_mm", "qqp", "qnli", "sst2", "cola", "stsb", "mrpc", "
 NOT_PINNED = {
     "lhoestq/conll2003",
     "ncbi/ncbi_disease",
+    "universal-dependencies/universal_dependencies",
     "bentrevett/multi30k",
     "zapsdcn/chemprot",
     "zapsdcn/citation_intent",

@@ -9,6 +9,7 @@ from typing import Any
 
 from harness.data.microworld import (
     continuation,
+    dependencies,
     dialogue,
     domain_transfer,
     domains,
@@ -86,6 +87,7 @@ OTHERS = (
     Sampled("dialogue", dialogue.response),
     Sampled("entities", tagging.entities),
     Sampled("parts_of_speech", tagging.parts_of_speech),
+    Sampled("word_heads", dependencies.word_heads),
     Sampled("semantic_roles", roles.semantic_roles),
     Sampled("mention_clusters", mentions.mention_clusters),
     Sampled("mention_documents", mentions.mention_documents),

@@ -27,7 +27,7 @@ from harness.plan.protocol import protocol_digest, protocol_text, recorded_proto
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.store.recorded import RecordedExperiment
 from harness.store.store import StageResult, Store
-from harness.tasks.scores import GROUPS, LABELS, PREDICTIONS
+from harness.tasks.scores import GROUPS, LABELS, PREDICTIONS, plain
 
 SOURCE = "pretraining-harness"
 UNKNOWN = Cost(None, None, None, None)
@@ -195,4 +195,4 @@ def _counts_of(
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value.tolist() if isinstance(value, np.ndarray) else value)
+    return json.dumps(plain(value))

@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 MAX_WORDS = 30
-"""Longest mention (Lee et al. 2018, section 5)."""
+"""Longest mention (Lee et al. 2018; kentonl/e2e-coref, experiments.conf, `max_span_width`)."""
 SPANS_PER_WORD = 0.4
-"""Spans that are kept, of each word of a document (Lee et al. 2017, section 7.3)."""
+"""Number of spans that are kept, by the number of words (there, `top_span_ratio`)."""
 NONE = -1
 """Entity of spans that are no mention."""
 Linear = Callable[[int, int], nn.Linear]
@@ -27,16 +27,16 @@ class WordScores(nn.Module):
     """What the scores of spans read of each word: a function of its first token, as the start of a
     span, and of its last one, as the end.
 
-    Four hidden layers (mention and antecedent, start and end; Kirstain et al., equations 1 and 4),
-    each of the width of the states; the bilinear forms of the scores are linear layers on one side.
+    Four hidden layers (mention and antecedent, start and end), as in yuvalkirstain/s2e-coref,
+    modeling.py, each of the width of the states; the bilinear forms of the scores are linear layers
+    on one side.
     """
 
-    def __init__(self, linear: Linear, num_inputs: int, dropout: float) -> None:
+    def __init__(self, linear: Linear, size: int, dropout: float) -> None:
         super().__init__()
-        size = num_inputs
 
         def hidden() -> nn.Sequential:
-            layer = linear(num_inputs, size)
+            layer = linear(size, size)
             return nn.Sequential(layer, nn.GELU(), nn.LayerNorm(size), nn.Dropout(dropout))
 
         self.mention_start, self.mention_end = hidden(), hidden()
@@ -137,7 +137,7 @@ def _candidates(vectors: WordVectors, sentences: Tensor) -> tuple[Tensor, Tensor
 
 def antecedent_losses(spans: Spans, entities: Tensor) -> Tensor:
     """[K] negative log-likelihood of all right antecedents of each span: earlier mentions of its
-    entity, or none without any (Lee et al. 2017, section 4).
+    entity, or none without any (Lee et al. 2017).
 
     Args:
         entities: [K] entity of each span, NONE of spans that are no mention.

@@ -11,9 +11,9 @@ from harness.analysis.results import Results
 from harness.analysis.statistics.mcnemar import McNemarTest, mcnemar
 from harness.core.config import unknown_name
 from harness.report.disagreements.judgements import VALUES, disagreement, is_tied, judged, right
-from harness.tasks.examples import Examples
+from harness.tasks.examples import Examples, clusters
 from harness.tasks.load_examples import load_examples
-from harness.tasks.scores import predictions_frame
+from harness.tasks.scores import plain, predictions_frame
 from harness.tasks.task import Split, Task
 
 TIE = "tie"
@@ -170,15 +170,15 @@ def _answers(side: pd.DataFrame, split: Split) -> tuple[list[str], list[Any], li
     here = side[side["split"] == split.name]
     table = here.pivot(index="index", columns="run", values="prediction")
     labels = here[here["run"] == table.columns[0]].sort_values("index")["label"]
-    given = [[_plain(value) for value in row] for row in table.to_numpy()]
-    return [str(run) for run in table], [_plain(label) for label in labels], given
+    given = [[plain(value) for value in row] for row in table.to_numpy()]
+    return [str(run) for run in table], [plain(label) for label in labels], given
 
 
 def _of_split(task: Task, split: Split, sides: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """One row per example of a split."""
     examples = load_examples(task, split)
     frame = _texts(examples, split.name)
-    labels = [_plain(label) for label in predictions_frame("", examples, examples.labels)["label"]]
+    labels = [plain(label) for label in predictions_frame("", examples, examples.labels)["label"]]
     frame["label"] = [_shown(task, label) for label in labels]
     shares, answers = [], []
     for arm, side in sides.items():
@@ -226,14 +226,14 @@ def _test(split: str, flips: Flips, arms: Sequence[str]) -> str:
     return f"{counts}; p = {found.p_value:.3g} (smallest possible: {found.floor:.2g})."
 
 
-def _plain(value: Any) -> Any:
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
-
-
 def _shown(task: Task, answer: Any) -> str:
-    """An answer as text, with the names of classes and tags."""
+    """An answer as text, with the names of classes and tags; the words of mentions from 0, those of
+    an entity together."""
     if answer is None:
         return TIE
+    if task.kind == "coreference":
+        entities = (" = ".join(f"{a}-{b}" for a, b in entity) for entity in clusters(answer))
+        return "; ".join(entities)
     if isinstance(answer, list):
         joiner = " " if task.kind == "tagging" else " / "
         return joiner.join(_shown(task, one) for one in answer)

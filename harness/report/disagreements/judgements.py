@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.tasks.examples import clusters
 from harness.tasks.metrics.spans import exact, normalise
 from harness.tasks.task import Task
 
@@ -68,7 +69,7 @@ def right(task: Task, label: Any, answer: Any) -> bool:
     if task.kind == "retrieval":
         return bool(label > 0) and not any(answer)  # nothing before it, or in the same place
     if task.kind not in TEXTS:
-        return bool(label == answer)
+        return bool(_compared(task, label) == _compared(task, answer))
     texts = label if isinstance(label, list) else [label]
     if not texts:
         return not str(answer).strip()
@@ -97,4 +98,6 @@ def disagreement(
 
 
 def _compared(task: Task, answer: Any) -> Any:
+    if task.kind == "coreference" and answer is not None:
+        return clusters(answer)
     return normalise(answer) if task.kind in TEXTS and isinstance(answer, str) else answer

@@ -10,6 +10,7 @@ from harness.tasks.benchmarks.food_to_film import FOOD_TO_FILM_TASK, FOOD_TO_FIL
 from harness.tasks.benchmarks.glue import GLUE_TASKS, GLUE_V1
 from harness.tasks.benchmarks.inference import INFERENCE_TASKS, NLI_V1, OVERLAP_V1
 from harness.tasks.benchmarks.ontonotes import ONTONOTES_TASKS
+from harness.tasks.benchmarks.parsing import PARSING_TASKS
 from harness.tasks.benchmarks.question_answering import QUESTION_ANSWERING_TASKS, UNIFIEDQA_V1
 from harness.tasks.benchmarks.retrieval import RETRIEVAL_TASKS, RETRIEVAL_V1
 from harness.tasks.benchmarks.squad import SQUAD_TASKS, SQUAD_V1
@@ -63,6 +64,7 @@ REAL_TASKS: tuple[Task, ...] = (
     *INFERENCE_TASKS,
     *TAGGING_TASKS,
     *ONTONOTES_TASKS,
+    *PARSING_TASKS,
     *QUESTION_ANSWERING_TASKS,
     FOOD_TO_FILM_TASK,
     *DAPT_TASKS,

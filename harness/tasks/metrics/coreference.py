@@ -7,11 +7,12 @@ one entity matters, not its number. Mentions need not be the same on both sides,
 mention count, as in the reference scorer.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
 
+from harness.tasks.examples import clusters
 from harness.tasks.metrics.metric import (
     Array,
     Groups,
@@ -34,19 +35,7 @@ def entities(tags: Sequence[str]) -> Entities:
     """The mentions of each entity of one document, in the order of the first ones."""
     from seqeval.metrics.sequence_labeling import get_entities
 
-    return clusters(get_entities(list(tags)))
-
-
-def clusters(mentions: Iterable[tuple[Hashable, int, int]]) -> Entities:
-    """The mentions of each entity of one document, in the order of the first ones.
-
-    Args:
-        mentions: entity, first and last word of each.
-    """
-    found: dict[Hashable, set[Span]] = {}
-    for entity, first, last in mentions:
-        found.setdefault(entity, set()).add((int(first), int(last)))
-    return list(found.values())
+    return list(map(set, clusters(get_entities(list(tags)))))
 
 
 def _of_documents(labels: Array, predictions: Array, names: Names) -> Iterator[list[Entities]]:
@@ -65,7 +54,7 @@ def _of_documents(labels: Array, predictions: Array, names: Names) -> Iterator[l
                 "metrics of coreference need mentions (entity, first word, last word), or tags and "
                 "their names"
             )
-        yield [clusters(side) for side in row]
+        yield [list(map(set, clusters(side))) for side in row]
 
 
 def muc(these: Entities, others: Entities) -> tuple[float, float]:

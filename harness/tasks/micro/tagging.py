@@ -1,5 +1,6 @@
-"""micro-ner-v1: tagging of named entities and of parts of speech."""
+"""Tagging of named entities and of parts of speech (micro-ner-v1), and of heads."""
 
+from harness.data.microworld.dependencies import HEAD_TAGS
 from harness.data.microworld.tagging import ENTITY_TAGS, POS_TAGS
 from harness.tasks.micro.microworld_task import microworld_citation, microworld_task
 from harness.tasks.task import Column, Suite, Task
@@ -27,6 +28,18 @@ MICRO_NER_TASKS: tuple[Task, ...] = (
         metrics=("accuracy_tags",),
         labels=POS_TAGS,
         chance=0.153,
+        ceiling=1.0,
+    ),
+    microworld_task(
+        "micro-heads",
+        "word_heads",
+        "Universal Dependencies: Nivre et al. 2016, LREC",
+        kind="tagging",
+        text_fields=("words",),
+        label_field="heads",
+        metrics=("accuracy_tags",),
+        labels=HEAD_TAGS,
+        chance=0.376,
         ceiling=1.0,
     ),
 )

@@ -46,7 +46,7 @@ def scorer() -> tuple[WordScores, Tensor, Tensor]:
 
 def by_equations(network: WordScores, first: Tensor, last: Tensor) -> tuple[Any, Any]:
     """Functions f_m of a span and f of an antecedent c and a mention q: Kirstain et al. 2021,
-    equations 1 to 7, with one matrix for each bilinear form."""
+    section 3, with one matrix for each bilinear form."""
     m_s, m_e = network.mention_start(first), network.mention_end(last)
     a_s, a_e = network.antecedent_start(first), network.antecedent_end(last)
     v_s, v_e, b_m = network.start_score, network.end_score, network.mention

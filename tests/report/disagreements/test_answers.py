@@ -48,6 +48,18 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     return study
 
 
+def test_documents_are_right_if_their_entities_are() -> None:
+    """Numbers of entities and the order of mentions do not matter."""
+    task = TASKS["micro-coref-documents"]
+    gold = [[0, 0, 1], [0, 5, 5], [1, 3, 3], [1, 7, 8]]
+    same = [[9, 3, 3], [4, 5, 5], [4, 0, 1], [9, 7, 8]]
+    other = [[0, 0, 1], [0, 5, 5]]
+    assert judgements.right(task, gold, same) and not judgements.right(task, gold, other)
+    assert judgements.majority(task, [other, gold, same]) == gold
+    assert answers._shown(task, same) == "0-1 = 5-5; 3-3 = 7-8"
+    assert answers._shown(task, []) == ""
+
+
 def test_examples_are_sorted_by_the_share_of_seeds_that_are_right(study: Study) -> None:
     found = find_disagreements(study.results, "micro-sst2", ["none", "nsp"])
     assert found.frame["index"].tolist() == [2]  # on 1, both are right with one of two seeds

@@ -14,6 +14,7 @@ from harness.analysis.columns import combine, terms_of
 from harness.data import hub
 from harness.leaderboard.published import published_table
 from harness.tasks.benchmarks import REAL_SUITES, REAL_TASKS
+from harness.tasks.benchmarks.parsing import HEAD_TAGS
 from harness.tasks.benchmarks.sts import STS_V1
 from harness.tasks.benchmarks.superglue import SUPERGLUE_V2
 from harness.tasks.examples import Answers, Examples
@@ -288,6 +289,18 @@ def test_every_predicate_of_ontonotes_is_a_row() -> None:
         "Bo sat and * ate *",
     ] * 2
     assert columns["tags"][1] == ["B-ARG0", "O", "O", "O", "B-V", "O"]
+
+
+def test_heads_are_distances_without_words_written_as_one() -> None:
+    """Of "Bo didn't go": the row of `didn't` has no head, and heads count the others."""
+    words, heads = "Bo didn't did n't go".split(), ["4", "None", "4", "4", "0"]
+    long = ["w"] * 60, ["0", *["60"] * 10, *["1"] * 49]
+    columns = prepared("relative_heads", tokens=[words, long[0]], head=[heads, long[1]])
+    assert columns["tokens"][0] == "Bo did n't go".split()
+    assert columns["heads"][0] == ["+3", "+2", "+1", "root"]
+    assert columns["heads"][1][1:3] == ["far-right", "far-right"]
+    assert columns["heads"][1][40:43] == ["-40", "far-left", "far-left"]
+    assert {tag for row in columns["heads"] for tag in row} <= set(HEAD_TAGS)
 
 
 def test_diagnostics_take_the_names_of_rte() -> None:
