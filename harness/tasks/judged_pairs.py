@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from harness.tasks.preprocessing import Columns
+from harness.tasks.annotated_words import Columns
 
 DOCUMENTS, QUERIES = "corpus", "queries"
 """Configs of the repository of a collection, each with one split of its own name."""

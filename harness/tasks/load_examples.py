@@ -12,6 +12,7 @@ from harness.data import hub
 from harness.data.digests import digest
 from harness.data.microworld import examples
 from harness.tasks import loaders
+from harness.tasks.annotated_words import Columns
 from harness.tasks.examples import Answers, Examples, content_holdout
 from harness.tasks.judged_pairs import DOCUMENTS, QUERIES, judged_pairs
 from harness.tasks.labels import (
@@ -21,7 +22,7 @@ from harness.tasks.labels import (
     check_tags,
     read_labels,
 )
-from harness.tasks.preprocessing import NOWHERE, PREPROCESSORS, Columns
+from harness.tasks.preprocessing import NOWHERE, PREPROCESSORS
 from harness.tasks.task import (
     HOLDOUT_SPLIT,
     CollectionData,

@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.core.config import unknown_name
 from harness.core.errors import MemberError
-from harness.tasks.preprocessing import Columns
+from harness.tasks.annotated_words import Columns
 
 Loader = Callable[[str], Mapping[str, Sequence[Any]] | Iterable[Mapping[str, Any]]]
 """From the name of a split to its columns, or to its examples, mappings with the same keys."""

@@ -2,9 +2,10 @@
 
 from harness.data.microworld import examples
 from harness.tasks import loaders
+from harness.tasks.annotated_words import Columns
 from harness.tasks.data_files import first_rows
 from harness.tasks.load_examples import file_of, texts_of
-from harness.tasks.preprocessing import PREPROCESSORS, Columns
+from harness.tasks.preprocessing import PREPROCESSORS
 from harness.tasks.task import FileData, MicroworldData, PluginData, Task
 
 

@@ -1,6 +1,6 @@
 """Dependency parsing as tagging: the English Web Treebank of Universal Dependencies."""
 
-from harness.tasks.preprocessing import FAR, FARTHEST, ROOT
+from harness.tasks.annotated_words import FAR, FARTHEST, ROOT
 from harness.tasks.task import VALIDATION_AND_TEST, HubData, Task
 
 HEAD_TAGS = (
