@@ -92,6 +92,14 @@ class Encoded:
             return lengths
         return np.maximum.reduceat(lengths, self.first_rows[:-1])
 
+    @property
+    def num_tokens(self) -> np.ndarray:
+        """[num_items] tokens of all rows of each item."""
+        lengths = self.input_ids.lengths
+        if self.first_rows is None:
+            return lengths
+        return np.add.reduceat(lengths, self.first_rows[:-1])
+
     def rows(self, items: np.ndarray) -> np.ndarray:
         """[R] indices of the rows of `items` [B], concatenated."""
         if self.first_rows is None:

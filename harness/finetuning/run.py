@@ -169,7 +169,8 @@ def _ends(module: FinetuningModule, batches: MultitaskBatches) -> tuple[list[int
 
 def _costs(model: TaskModel, task: TaskData, settings: Finetune) -> Costs:
     """Costs in the last epoch, with a batch of the longest inputs."""
-    longest = np.argsort(task.train.lengths, kind="stable")[-settings.batch_size :]
+    sizes = task.train.num_tokens if task.head.reads_documents else task.train.lengths
+    longest = np.argsort(sizes, kind="stable")[-settings.batch_size :]
     batch = task.head.collate(task.train, longest)
     divergences = task.head.divergences if settings.sift_weight else None
     return measure(model, task.head.loss, batch, settings.epochs - 1, divergences)
@@ -269,8 +270,11 @@ def _of_each_item(
     device = next(model.parameters()).device
     order = np.argsort(data.lengths, kind="stable")
     of_items: list[Any] = [None] * data.num_items
-    for start in range(0, len(order), EVALUATION_BATCH):
-        items = order[start : start + EVALUATION_BATCH]
+    size = EVALUATION_BATCH
+    if head.reads_documents and data.first_rows is not None:
+        size = max(1, size // int(np.diff(data.first_rows).max()))
+    for start in range(0, len(order), size):
+        items = order[start : start + size]
         batch = {name: value.to(device) for name, value in head.collate(data, items).items()}
         with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16-mixed"):
             found = found_of(batch)

@@ -113,7 +113,7 @@ def _low(results: Results, outcome: Outcome, arm: str, floor: float | None) -> I
     if floor is not None and not _is_above(gap := outcome.above(arm, floor)):
         yield f"{arm} is not shown to be above chance ({floor:.1f}; {_shown(gap)})"
         return
-    for control in untrained_twins(results, arm):
+    for control in (one for one in untrained_twins(results, arm) if one != arm):
         if not _is_above(gap := outcome.contrast({arm: 1, control: -1})):
             yield f"{arm} is not shown to be above {control}, {UNTRAINED} ({_shown(gap)})"
             return

@@ -86,6 +86,10 @@ def _checked(task: Task) -> Task:
     _check_lists(task)
     if task.kind in ("classification", "tagging") and len(task.labels) < 2:
         raise ValueError(f"{task.name!r} is {task.kind}, so it needs two or more label names")
+    if task.kind == "coreference" and task.labels:
+        raise ValueError(
+            f"{task.name!r} is coreference, whose mentions have no labels; leave it out"
+        )
     if task.kind == "multiple_choice" and not task.choices_field:
         raise ValueError(f"{task.name!r} is multiple_choice, so it needs a choices_field")
     texts = NUM_TEXTS.get(task.kind, (1, 2))

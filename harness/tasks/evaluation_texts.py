@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from harness.tasks import TASKS
 from harness.tasks.custom import suite_named
-from harness.tasks.load_examples import available_splits, fingerprint, load_examples
+from harness.tasks.load_examples import IN_LISTS, available_splits, fingerprint, load_examples
 
 
 def evaluation_texts(suite: str) -> Iterator[str]:
@@ -17,7 +17,7 @@ def evaluation_texts(suite: str) -> Iterator[str]:
         task = TASKS[name]
         for split in available_splits(task, with_test=True):
             for texts in load_examples(task, split).texts:
-                yield from texts
+                yield from (" ".join(texts),) if task.kind in IN_LISTS else texts
 
 
 def evaluation_fingerprints(suite: str) -> dict[str, str]:
@@ -26,4 +26,9 @@ def evaluation_fingerprints(suite: str) -> dict[str, str]:
     Raises:
         ValueError: no such suite, or its data are missing.
     """
-    return {name: fingerprint(TASKS[name]) for name in suite_named(suite).tasks}
+    tasks = [TASKS[name] for name in suite_named(suite).tasks]
+    return {
+        # Until version 2, each word of a sentence was a text of its own.
+        task.name: fingerprint(task) + (";version=2" if task.kind in IN_LISTS else "")
+        for task in tasks
+    }

@@ -1,5 +1,6 @@
 """Labels: read from a column, and checked against the declaration of the task."""
 
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -65,12 +66,17 @@ def _label(task: Task, split: Split, value: Any) -> Any:
 
 
 def _mentions(task: Task, split: Split, value: Any) -> tuple[Mention, ...]:
+    """Mentions in order, with entities numbered from 0 in the order of their numbers."""
     try:
-        return tuple(sorted(Mention(*map(int, mention)) for mention in value))
+        found = [tuple(map(operator.index, mention)) for mention in value]
+        entities = sorted({entity for entity, _, _ in found})
+        if min(map(min, found), default=0) < 0:
+            raise ValueError
+        return tuple(sorted(Mention(entities.index(one[0]), one[1], one[2]) for one in found))
     except (TypeError, ValueError):
         raise ValueError(
-            f"{task.name} needs mentions [entity, first word, last word] in {task.label_field!r}, "
-            f"but its split {split.name} has {value!s:.60}"
+            f"{task.name} needs mentions [entity, first word, last word], whole numbers from 0, in "
+            f"{task.label_field!r}, but its split {split.name} has {value!s:.60}"
         ) from None
 
 
@@ -154,10 +160,10 @@ def check_mentions(task: Task, split: Split, examples: Examples) -> None:
         sentence_of = np.searchsorted(ends, spans, side="right").reshape(-1, 2)
         inside = (sentence_of[:, 0] == sentence_of[:, 1]) & (sentence_of[:, 1] < len(ends))
         for mention, is_inside in zip(mentions, inside, strict=True):
-            if not (is_inside and mention.entity >= 0 and 0 <= mention.first <= mention.last):
+            if not (is_inside and mention.first <= mention.last):
                 raise ValueError(
-                    f"{task.name} needs mentions [entity, first word, last word] from 0, within "
-                    f"one sentence, but its split {split.name} has {list(mention)} in a document "
+                    f"{task.name} needs mentions [entity, first word, last word] within one "
+                    f"sentence, but its split {split.name} has {list(mention)} in a document "
                     f"of {int(ends[-1])} words"
                 )
         if len(set(spans)) < len(spans):

@@ -1,9 +1,9 @@
 """Loading of the examples of a task, and their fingerprint."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import Formatter
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -239,13 +239,27 @@ def _matches(columns: Columns, row: int, where: Mapping[str, str]) -> bool:
 
 def _check_texts(task: Task, split: Split, columns: Columns) -> None:
     """Checks for cells that are not text: empty ones of a file, and columns of digits."""
-    for field in task.text_fields if task.kind not in IN_LISTS else ():
+    if task.kind in IN_LISTS:
+        _check_lists(task, split, columns[task.text_fields[0]])
+        return
+    for field in task.text_fields:
         for row, text in enumerate(columns[field] if "{" not in field else (), start=1):
             if not isinstance(text, str):
                 raise ValueError(
                     f"{task.name} needs text in {field!r}, but row {row} of its split "
                     f"{split.name} has {text!r}"
                 )
+
+
+def _check_lists(task: Task, split: Split, column: Sequence[Any]) -> None:
+    for row, parts in enumerate(column, start=1):
+        is_list = isinstance(parts, Sequence | np.ndarray) and not isinstance(parts, str)
+        if not is_list or not all(isinstance(part, str) for part in parts):
+            what = "words" if task.kind == "tagging" else "sentences, each a text,"
+            raise ValueError(
+                f"{task.name} needs a list of {what} in {task.text_fields[0]!r}, but row {row} of "
+                f"its split {split.name} has {parts!s:.60}"
+            )
 
 
 def texts_of(task: Task, columns: Columns) -> list[tuple[str, ...]]:

@@ -82,7 +82,7 @@ def test_each_part_of_a_document_is_an_example(folder: Path) -> None:
             ("Oda wants the tin cup mended .", "Yes ."),
             ("She came .",),
         ]
-    assert examples.labels.tolist() == [((0, 0, 0), (1, 2, 4), (2, 2, 3)), ((4, 0, 0),)]
+    assert examples.labels.tolist() == [((0, 0, 0), (1, 2, 4), (2, 2, 3)), ((0, 0, 0),)]
 
 
 def test_words_are_counted_over_sentences_and_repeated_mentions_dropped(folder: Path) -> None:

@@ -1,5 +1,6 @@
 """Expectations about arms that have learned nothing that could be compared."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -156,14 +157,29 @@ def test_a_teacher_at_chance_teaches_nothing(fabricate: Any) -> None:
     skills = {"lost": 0.5, "good": 0.9, "student": 0.8, "taught": 0.7, "well_taught": 0.9}
     data = fabricate(skills, tasks=("qnli",), seeds=(4, 1))
     teachers = {"taught": "lost", "well_taught": "good"}
-    arms = [
-        replace(arm, evaluate=arm.evaluate.model_copy(update={"distillation": taught}))
-        for arm in data.plan.arms
-        for name in [teachers.get(arm.name)]
-        for taught in [TaskDistillation(teacher=name) if name else None]
-    ]
-    data.plan = replace(data.plan, declaration=replace(data.plan.declaration, arms=tuple(arms)))
-    data = expecting(data, "student > taught", "well_taught > student", "good > taught")
+    data = expecting(
+        taught(data, teachers), "student > taught", "well_taught > student", "good > taught"
+    )
     void, valid, own = verdicts_of(data)
     assert void.word == own.word == "void" and valid.word == "confirmed"
     assert void.reason.startswith("as a teacher, lost is not shown to be above chance (50.")
+
+
+def test_an_untrained_teacher_above_chance_is_no_reason(fabricate: Any) -> None:
+    skills = {"scratch": 0.85, "student": 0.9, "taught": 0.97}
+    data = fabricate(skills, tasks=("qnli",), seeds=(4, 1), examples=1000)
+    data = taught(with_recipes(data, scratch=UNTRAINED), {"taught": "scratch"})
+    (verdict,) = verdicts_of(expecting(data, "taught > student"))
+    assert verdict.word == "confirmed"
+
+
+def taught(data: MadeUpResults, teachers: Mapping[str, str]) -> MadeUpResults:
+    """The results with a teacher of the arms that are named."""
+    arms = [
+        replace(arm, evaluate=arm.evaluate.model_copy(update={"distillation": settings}))
+        for arm in data.plan.arms
+        for name in [teachers.get(arm.name)]
+        for settings in [TaskDistillation(teacher=name) if name else None]
+    ]
+    data.plan = replace(data.plan, declaration=replace(data.plan.declaration, arms=tuple(arms)))
+    return data

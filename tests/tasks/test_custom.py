@@ -250,13 +250,18 @@ TAGS = {"kind": "tagging", "labels": ("O", "B-X"), "metrics": ("accuracy_tags",)
             r"within one sentence.* \[0, 2, 3\] in a document of 5 words",
         ),
         ([{"text": DOCUMENT, "label": [[0, 4, 5]]}], MENTIONS, r"\[0, 4, 5\] in a document of 5"),
-        ([{"text": DOCUMENT, "label": [[-1, 0, 0]]}], MENTIONS, r"from 0.* \[-1, 0, 0\]"),
+        ([{"text": DOCUMENT, "label": [[-1, 0, 0]]}], MENTIONS, r"from 0.*\[-1, 0, 0\]"),
         ([{"text": DOCUMENT, "label": [[0, 1, 0]]}], MENTIONS, r"has \[0, 1, 0\]"),
         (
             [{"text": DOCUMENT, "label": [[0, 1, 1], [2, 1, 1]]}],
             MENTIONS,
-            r"two of the same words among \[\[0, 1, 1\], \[2, 1, 1\]\]",
+            r"two of the same words among \[\[0, 1, 1\], \[1, 1, 1\]\]",
         ),
+        ([{"text": DOCUMENT, "label": [[0, 0.7, 1.9]]}], MENTIONS, r"whole numbers.*0\.7"),
+        ([{"text": [["a"], ["b"]], "label": []}], MENTIONS, "sentences, each a text, in 'text'"),
+        ([{"text": "a b .", "label": []}], MENTIONS, "list of sentences.*row 1 .* has a b"),
+        ([{"text": [None], "label": []}], MENTIONS, r"list of sentences.*row 1 .*\[None\]"),
+        ([{"text": ["a", 1], "label": [0, 0]}], TAGS, "list of words in 'text'.* row 1"),
         ([{"text": [], "label": []}], MENTIONS, "sentences in every document.* 'text'"),
         (
             [{"label": 0.5}],
@@ -287,6 +292,15 @@ def test_only_train_may_not_hide_its_labels(
     assert load_examples(task, VALIDATION).hidden
     with pytest.raises(ValueError, match=r"mine needs labels to train on.* train has hidden"):
         load_examples(task, "train")
+
+
+def test_mentions_have_no_labels(tmp_path: Path, own: dict[str, Any]) -> None:
+    reviews_of(own).update(
+        MENTIONS, metrics=["coref_f1"], data=own["evaluate"]["suite"]["tasks"][2]["data"]
+    )
+    assert "'reviews' is coreference, whose mentions have no labels" in problem(
+        write(tmp_path, own)
+    )
 
 
 def test_an_empty_split_is_one_line(tmp_path: Path) -> None:

@@ -86,12 +86,14 @@ def _intermediate_problems(arm: Arm, one: IntermediateTask) -> Problems:
     settings, model = one.finetune or evaluate.finetune, arm.adapted.model
     task = evaluate.known_tasks[one.tasks[0]]  # those of a mixture are of one kind
     as_text = one.siamese is None and answered_as_text(task, evaluate.protocol)
+    in_pairs = one.siamese is None and task.kind == "coreference"
     where = f"{arm.name!r}: evaluate.intermediate_tasks: of {' + '.join(one.tasks)}, "
-    if settings.sift_weight and (as_text or one.siamese in OF_VECTORS):
+    if settings.sift_weight and (as_text or in_pairs or one.siamese in OF_VECTORS):
+        by = "text" if as_text else "pairs of mentions" if in_pairs else one.siamese
         yield (
             ("evaluate", "intermediate_tasks"),
             f"{where}finetune.sift_weight needs outputs that are classes, places or values, but it "
-            f"is trained by {'text' if as_text else one.siamese}; leave it out",
+            f"is trained by {by}; leave it out",
         )
     if one.siamese == "dropout_pairs" and not model.has_dropout:
         yield (
@@ -168,6 +170,13 @@ def _answer_problems(arm: Arm) -> Problems:
             ("evaluate", "finetune", "sift_weight"),
             f"evaluate.finetune.sift_weight needs an output layer, but {written[0]} of "
             f"{arm.name!r} is answered as text; leave it out",
+        )
+    in_pairs = [name for name, task in tasks if task.kind == "coreference"]
+    if in_pairs and evaluate.finetune.sift_weight:
+        yield (
+            ("evaluate", "finetune", "sift_weight"),
+            "evaluate.finetune.sift_weight needs outputs that are classes, places or values, but "
+            f"those of {in_pairs[0]} are scores of pairs of mentions; leave it out",
         )
 
 

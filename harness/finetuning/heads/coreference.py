@@ -44,6 +44,7 @@ class Coreference(TaskHead):
     """
 
     per_token = True
+    reads_documents = True
 
     def encode(self, examples: Examples) -> Encoded:
         """An item is a document, its rows the segments; `positions`: for each word of a row its

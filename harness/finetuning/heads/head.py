@@ -27,6 +27,8 @@ class TaskHead(ABC):
 
     per_token = False
     """Whether outputs are computed per token instead of per input."""
+    reads_documents = False
+    """Whether an item has as many rows as its document needs, without a limit."""
 
     def __init__(self, task: Task, protocol: Protocol, tokenizer: PreTrainedTokenizerFast) -> None:
         self.task, self.protocol, self.tokenizer = task, protocol, tokenizer

@@ -105,7 +105,7 @@ def kept_spans(vectors: WordVectors, sentences: Tensor) -> Spans:
         sentences: [W, 2] segment of each word, and its sentence there.
     """
     first, last, scores = _candidates(vectors, sentences)
-    most = min(len(first), max(1, int(SPANS_PER_WORD * len(sentences))))
+    most = max(1, int(SPANS_PER_WORD * len(sentences)))
     best = scores.detach().topk(most).indices
     kept = best[(first[best] * len(sentences) + last[best]).argsort()]
     first, last, scores = first[kept], last[kept], scores[kept]

@@ -13,7 +13,7 @@ SAMPLE = 100
 FEW_LONG = 0.01
 """Share of texts up to which there is no warning."""
 IN_WINDOWS = ("extraction", "coreference")
-"""Kinds of tasks whose long texts are read in parts, so that nothing is lost."""
+"""Kinds of tasks whose long texts are read in parts, not truncated."""
 
 
 def long_texts(plan: Plan) -> Iterator[str]:

@@ -12,7 +12,7 @@ from harness.analysis.statistics.mcnemar import McNemarTest, mcnemar
 from harness.core.config import unknown_name
 from harness.report.disagreements.judgements import VALUES, disagreement, is_tied, judged, right
 from harness.tasks.examples import Examples, clusters
-from harness.tasks.load_examples import load_examples
+from harness.tasks.load_examples import IN_LISTS, load_examples
 from harness.tasks.scores import plain, predictions_frame
 from harness.tasks.task import Split, Task
 
@@ -177,7 +177,7 @@ def _answers(side: pd.DataFrame, split: Split) -> tuple[list[str], list[Any], li
 def _of_split(task: Task, split: Split, sides: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """One row per example of a split."""
     examples = load_examples(task, split)
-    frame = _texts(examples, split.name)
+    frame = _texts(task, examples, split.name)
     labels = [plain(label) for label in predictions_frame("", examples, examples.labels)["label"]]
     frame["label"] = [_shown(task, label) for label in labels]
     shares, answers = [], []
@@ -203,10 +203,10 @@ def _of_split(task: Task, split: Split, sides: Mapping[str, pd.DataFrame]) -> pd
     return frame.assign(disagreement=disagreement(task, shares, answers))
 
 
-def _texts(examples: Examples, split: str) -> pd.DataFrame:
+def _texts(task: Task, examples: Examples, split: str) -> pd.DataFrame:
     columns: dict[str, Any] = {"split": split, "index": np.arange(len(examples))}
     joined = [tuple(str(part) for part in parts) for parts in examples.texts]
-    if all(len(parts) == 2 for parts in joined):
+    if task.kind not in IN_LISTS and all(len(parts) == 2 for parts in joined):
         columns |= {"text": [a for a, _ in joined], "second_text": [b for _, b in joined]}
     else:
         columns["text"] = [" ".join(parts) for parts in joined]

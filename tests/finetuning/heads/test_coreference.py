@@ -1,7 +1,6 @@
 """Coreference: scores against the paper's equations written out, losses by hand, and documents in
 segments."""
 
-from functools import partial
 from itertools import pairwise, product
 from typing import Any
 
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerFast
 
+from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.heads.coreference import Coreference
 from harness.finetuning.heads.mention_scores import (
     MAX_WORDS,
@@ -27,7 +27,7 @@ from harness.finetuning.heads.mention_scores import (
 from harness.finetuning.inputs import Encoded
 from harness.finetuning.protocol import Protocol
 from harness.tasks.examples import Examples, Mention, column
-from tests.finetuning.heads.test_conformance import make_task, tokenizer  # noqa: F401
+from tests.finetuning.heads.test_conformance import make_backbone, make_task, tokenizer  # noqa: F401
 
 SIZE = 5
 
@@ -82,6 +82,27 @@ def test_scores_are_those_of_the_equations() -> None:
     torch.testing.assert_close(spans.antecedents, torch.tensor(expected).double())
 
 
+def outputs_of(num_words: int, *spans: tuple[int, int]) -> Tensor:
+    """[W, 10] outputs with which these spans score highest, the first one most."""
+    outputs = torch.full((num_words, 2 + 8), 0.0)
+    outputs[:, :2] = -90.0
+    for place, (first, last) in enumerate(spans):
+        outputs[first, 0] = outputs[last, 1] = 20.0 - place
+    return outputs
+
+
+def test_kept_spans_are_in_the_order_of_the_text() -> None:
+    """By the first word, then by the last one, whatever their scores."""
+    spans = kept_spans(WordVectors.of(outputs_of(10, (1, 2), (0, 5))), words_of(10))
+    kept = list(zip(spans.first.tolist(), spans.last.tolist(), strict=True))
+    assert kept == [(0, 2), (0, 5), (1, 2), (1, 5)]
+
+
+def test_a_document_of_one_word_has_a_span() -> None:
+    spans = kept_spans(WordVectors.of(torch.zeros(1, 2 + 8)), words_of(1))
+    assert spans.first.tolist() == [0] and spans.antecedents.tolist() == [[0.0, -torch.inf]]
+
+
 def test_spans_are_neither_long_nor_of_two_sentences() -> None:
     length = MAX_WORDS + 5
     outputs = torch.zeros(2 * length, 2 + 8 * SIZE)
@@ -96,8 +117,10 @@ def test_spans_are_neither_long_nor_of_two_sentences() -> None:
 
 def test_segments_have_sentences_of_their_own() -> None:
     places = torch.tensor([(0, 0), (1, 0)])
-    spans = kept_spans(WordVectors.of(torch.zeros(2, 2 + 8 * SIZE)), places)
+    spans = kept_spans(WordVectors.of(outputs_of(2, (0, 1))), places)
     assert (spans.first == spans.last).all()
+    same = kept_spans(WordVectors.of(outputs_of(2, (0, 1))), words_of(2))
+    assert (same.first.item(), same.last.item()) == (0, 1)
 
 
 def spans_of(scores: list[list[float]]) -> Spans:
@@ -209,9 +232,54 @@ def test_gold_entities_reach_the_loss(head: Coreference) -> None:
     assert head.decode(outputs, batch) == [[]]
 
 
-def test_the_layers_start_like_the_backbone() -> None:
-    torch.manual_seed(0)
-    network = WordScores(partial(nn.Linear), 4, dropout=0.0)
+def test_each_document_has_entities_of_its_own(head: Coreference) -> None:
+    """The same spans are mentions of one entity in the first document, and none in the second."""
+    text = ("the cat saw rain", "the cat saw rain")
+    data = head.encode(Examples([text, text], column([(Mention(0, 0, 1), Mention(0, 4, 5)), ()])))
+    one = outputs_of(8, (0, 1), (4, 5))
+    losses = [head.loss(one, head.collate(data, np.array([item]))) for item in (0, 1)]
+    both = head.loss(torch.cat((one, one)), head.collate(data, np.array([0, 1])))
+    assert losses[0] < 1e-6 and losses[1] > 5
+    torch.testing.assert_close(both, (losses[0] + losses[1]) / 2)
+
+
+def test_a_span_ends_with_the_last_token_of_its_last_word(
+    head: Coreference,
+    tokenizer: PreTrainedTokenizerFast,  # noqa: F811
+) -> None:
+    """`aingat` has several tokens, of which only the last one changes what ends with it."""
+    model = head.make_model(
+        make_backbone("bert", "bidirectional", tokenizer), ADAPTATIONS["full"]
+    ).eval()
+    batch = head.collate(head.encode(Examples([("aingat",)], column([()]))), np.array([0]))
+    _, _, _, first, last = batch["words"][0].tolist()
+    assert last > first
+    states = model.states(batch)
+    with torch.no_grad():
+        before = WordVectors.of(model.outputs(batch, states))
+        states[0][0, last] += 1.0
+        after = WordVectors.of(model.outputs(batch, states))
+    assert torch.equal(before.start, after.start) and torch.equal(before.key_start, after.key_start)
+    assert not torch.allclose(before.end, after.end)
+    assert not torch.allclose(before.key_end, after.key_end)
+
+
+def test_the_layers_start_like_the_backbone(
+    head: Coreference,
+    tokenizer: PreTrainedTokenizerFast,  # noqa: F811
+) -> None:
+    backbone = make_backbone("bert", "bidirectional", tokenizer)  # initializer_range 0.1
+    model = head.make_model(backbone, ADAPTATIONS["full"])
+    (scores,) = (part for part in model.modules() if isinstance(part, WordScores))
+    layers = [layer for layer in scores.modules() if isinstance(layer, nn.Linear)]
+    assert len(layers) == 9
+    weights = torch.cat([layer.weight.flatten() for layer in layers])
+    assert weights.std().item() == pytest.approx(0.1, rel=0.05)
+    assert not any(layer.bias.any() for layer in layers)
+
+
+def test_the_number_of_parameters() -> None:
+    network = WordScores(nn.Linear, 4, dropout=0.0)
     count = sum(weight.numel() for weight in network.parameters())
     hidden, scores, forms = 4 * (20 + 8), 2 * 5, 20 + 2 * (4 * 8 + 8)
     assert count == hidden + scores + forms
