@@ -150,7 +150,10 @@ STSB = ("micro-stsb",)
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"adaptation": "prompt"}, "needs an adaptation that trains an output layer, .* is prompt"),
     ({"protocol": {"answer": "text"}}, "micro-stsb is answered as text; leave it out"),
-    ({"suite": "micro-sts-v1", "tasks": None}, "coreference, but .* is of similarity; choose others"),
+    (
+        {"suite": "micro-sts-v1", "tasks": None},
+        "coreference, but .* is of similarity; choose others",
+    ),
     (
         {"intermediate_tasks": [{"task": "micro-mnli", "siamese": "softmax"}]},
         "not part of a bi-encoder, but an intermediate task is siamese",
