@@ -10,6 +10,7 @@ from harness.finetuning.adaptation import AnyAdaptation, Full
 from harness.finetuning.continued_pretraining import ContinuedPretraining
 from harness.finetuning.diagnostics import DIAGNOSTICS
 from harness.finetuning.distillation import TaskDistillation, distillation_problem
+from harness.finetuning.ensemble import Ensemble, ensemble_problem
 from harness.finetuning.prompt_training import (
     InstructionTuning,
     PreferenceTuning,
@@ -71,6 +72,9 @@ class Evaluate(ConfigModel):
     distillation: TaskDistillation | None = None
     """Fine-tuning on the outputs of another arm on the same task (Jiao et al. 2020, section 3.2);
     null: on the labels alone."""
+    ensemble: Ensemble | None = None
+    """Several fine-tuning runs whose outputs or weights are averaged and scored as one run; null:
+    each run alone."""
 
     @property
     def other_tasks(self) -> dict[str, object]:
@@ -183,6 +187,25 @@ class Evaluate(ConfigModel):
             )
         tasks = self.chosen.values()
         if why := distillation_problem(self.distillation, tasks, self.protocol, self.adaptation):
+            raise ValueError(why)
+        return self
+
+    @model_validator(mode="after")
+    def _has_members(self) -> "Evaluate":
+        if not self.ensemble:
+            return self
+        chains = ("intermediate_tasks", "multitask", "sequential", *PROMPT_TRAININGS)
+        for field in (*chains, "distillation", "diagnostics"):
+            if getattr(self, field):
+                raise ValueError(
+                    "ensemble is of networks that are fine-tuned on the chosen task alone, but "
+                    f"{field} is given; keep one"
+                )
+        if not self.adaptation.trains:
+            raise ValueError(
+                f"ensemble needs an adaptation that trains, but it is {self.adaptation.kind}"
+            )
+        if why := ensemble_problem(self.ensemble, self.chosen.values(), self.protocol):
             raise ValueError(why)
         return self
 

@@ -66,6 +66,21 @@ class Gradual(Adaptation):
     whole: ClassVar[bool] = True
 
 
+class Staged(Adaptation):
+    """The output layer and the top layers from the first epoch, the layer norms from the second,
+    everything else from the third."""
+
+    kind: Literal["staged"] = "staged"
+    top_layers: int = Field(default=1, ge=1)
+    """Number of layers next to the output layer that are trained from the first epoch."""
+    whole: ClassVar[bool] = True
+
+    @property
+    def parts(self) -> Selective:
+        """What it trains before everything else, which the network must have."""
+        return Selective(parts="layer_norms", top_layers=self.top_layers)
+
+
 class LowRank(Adaptation):
     """The fields of low-rank updates of frozen weights."""
 
@@ -167,6 +182,7 @@ ADAPTATIONS: dict[str, Adaptation] = {
     "layer_norms": Selective(parts="layer_norms"),
     "biases": Selective(parts="biases"),
     "gradual": Gradual(),
+    "staged": Staged(),
     "lora": Lora(),
     "rslora": Lora(scaling="sqrt"),
     "dora": Dora(),
@@ -194,6 +210,7 @@ AnyAdaptation = Annotated[
     | Frozen
     | Selective
     | Gradual
+    | Staged
     | Lora
     | Dora
     | Vera

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.finetuning import baselines
-from harness.finetuning.adaptation import Adaptation, Frozen, Oft, PromptTuning, Selective
+from harness.finetuning.adaptation import Adaptation, Frozen, Oft, PromptTuning, Selective, Staged
 from harness.finetuning.module_names import (
     MODEL_TYPES,
     ModuleNames,
@@ -23,6 +23,8 @@ WRITING = ("causal", "prefix", "encoder_decoder")
 """Representations that generate text from left to right."""
 EMBEDDING_CHANGES = ("neftune_alpha", "sift_weight")
 """Settings that change the token embeddings of inputs in training."""
+OF_WEIGHTS = ("layer_decay", "reinit_layers", "mixout", "decay_toward")
+"""Settings about the weights of the pretrained network."""
 WIDTHS = ("hidden_size", "d_model", "dim")
 """Names of the hidden size in `config.json`."""
 
@@ -61,7 +63,7 @@ def can_search(family: str, reading: str) -> bool:
 
 def settings_problem(settings: Finetune, adaptation: Adaptation) -> str:
     """The error if a fine-tuning setting does not suit an adaptation; empty if all do."""
-    for name in ("layer_decay", "reinit_layers"):
+    for name in OF_WEIGHTS:
         if getattr(settings, name) is not None and not adaptation.whole:
             return (
                 f"finetune.{name} is for adaptations that train the layers of the network, but "
@@ -105,6 +107,20 @@ def auxiliary_problem(
                 "leave it out"
             )
     return ""
+
+
+def no_linear_layers(family: str) -> bool:
+    """Whether the networks of a family have no linear layers below their token head."""
+    return FAMILIES[family].kind in ("static", "recurrent")
+
+
+def mixing_problem(settings: Finetune, family: str) -> str:
+    """The error if the network of a family has no layers for mixout; empty if it has."""
+    if not settings.mixout or not no_linear_layers(family):
+        return ""
+    return (
+        f"finetune.mixout needs a network with linear layers, but a {family} has none; leave it out"
+    )
 
 
 def noise_problem(settings: Finetune, family: str, representation: str) -> str:
@@ -196,6 +212,7 @@ def too_small(protocol: Protocol, adaptation: Adaptation, run: Pretrain) -> str:
     """Why the network has too few layers or norms to train, too few positions to read, or a width
     that is no multiple of a block; empty if it suits."""
     model = run.model
+    adaptation = adaptation.parts if isinstance(adaptation, Staged) else adaptation
     if isinstance(adaptation, Oft) and not adaptation.targets:
         width = _width(run)
         if width % adaptation.block_size:

@@ -14,6 +14,7 @@ from harness.finetuning.methods.layerwise import begin_epoch, learning_rate_fact
 from harness.finetuning.multitask import Loss, MultitaskModel
 from harness.finetuning.protocol import Finetune
 from harness.finetuning.sift import Divergences, adversarial_divergence
+from harness.finetuning.starting_point import DecayToStart, Mixout
 from harness.finetuning.task_model import TaskModel
 from harness.finetuning.teacher_layers import TeacherLayers
 from harness.finetuning.used_embeddings import UsedEmbeddings
@@ -58,6 +59,9 @@ class FinetuningModule(pl.LightningModule):
         """The first epochs of `finetune`, in which the layers are learned."""
         self.num_steps, self.seed = num_steps, seed
         self.auxiliary = AuxiliaryLosses(finetune.auxiliary) if finetune.auxiliary else None
+        backbone, chance = model.backbone, finetune.mixout
+        self.mixout = Mixout(backbone, chance) if chance else None
+        self.decay = DecayToStart(backbone) if finetune.decay_toward else None
         self.losses: list[Tensor] = []
         self.log_every = max(1, num_steps // LOGGED_POINTS)
 
@@ -71,6 +75,8 @@ class FinetuningModule(pl.LightningModule):
         if step % per_epoch == 0:
             begin_epoch(self.model, step // per_epoch)
         seed_torch(self.device, self.seed, step)
+        if self.mixout:
+            self.mixout.mix()
         if self.layers and step < self.layer_epochs * per_epoch:
             loss = self.layers.loss(self.model.backbone, batch)
             self.losses.append(loss.detach())
@@ -87,6 +93,11 @@ class FinetuningModule(pl.LightningModule):
         if self.auxiliary:
             loss = self.auxiliary.total(self.model, self.loss, batch, loss)
         return loss
+
+    def on_after_backward(self) -> None:
+        """Lightning's hook, before the gradient is clipped."""
+        if self.mixout:
+            self.mixout.restore()
 
     def configure_gradient_clipping(
         self,
@@ -116,6 +127,8 @@ class FinetuningModule(pl.LightningModule):
         found = configure(trained, settings, schedule, self.num_steps, factors)
         if self.used:
             found["optimizer"].register_step_pre_hook(self.used.count_decay)
+        if self.decay:
+            found["optimizer"].register_step_post_hook(self.decay.after_step)
         return found
 
 

@@ -4,7 +4,7 @@ type does not support. Known without building a network."""
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from harness.finetuning.adaptation import Adaptation, Oft, Selective, Targeted
+from harness.finetuning.adaptation import Adaptation, Oft, Selective, Staged, Targeted
 
 
 @dataclass(frozen=True)
@@ -176,6 +176,7 @@ def unsupported_adaptation(
     """
     if not model_type:
         return ""
+    adaptation = adaptation.parts if isinstance(adaptation, Staged) else adaptation
     if adaptation.kind == "prompt_tuning" and model_type == "harness_static":
         return "its token vectors do not interact, so prepended vectors have no effect"
     if adaptation.kind != "selective" and adaptation.kind not in NEEDED:

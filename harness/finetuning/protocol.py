@@ -42,6 +42,12 @@ class Finetune(ConfigModel):
     """Weight of the difference between outputs for clean inputs and for adversarially perturbed
     token embeddings: SiFT (He et al. 2021, section 4; microsoft/DeBERTa, experiments/glue/mnli.sh:
     5); null: none."""
+    mixout: float | None = Field(default=None, gt=0, lt=1)
+    """Probability with which an update reads the weights of an input of a linear layer as they were
+    before fine-tuning (Lee et al. 2020: 0.7 to 0.9, in place of dropout); null: none."""
+    decay_toward: Literal["pretrained"] | None = None
+    """Where weight decay pulls the pretrained weights: to their values before fine-tuning
+    (`pretrained`; L2-SP, Li et al. 2018); null: to 0, as new weights."""
     auxiliary: Auxiliary | None = None
     """Pretraining objectives learned together with the task, with fixed or learned weights (Dery et
     al. 2021, 2022); null: none."""
@@ -50,6 +56,15 @@ class Finetune(ConfigModel):
     def predicts_tokens(self) -> bool:
         """Whether the network's own token head is trained beside the task."""
         return bool(self.auxiliary or self.auxiliary_lm_weight)
+
+    @model_validator(mode="after")
+    def _decays(self) -> "Finetune":
+        if self.decay_toward and not self.weight_decay:
+            raise ValueError(
+                "decay_toward needs a weight_decay above 0, but it is 0; set it, or leave "
+                "decay_toward out"
+            )
+        return self
 
     @model_validator(mode="after")
     def _one_auxiliary(self) -> "Finetune":

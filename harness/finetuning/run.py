@@ -73,6 +73,7 @@ def finetune(
     settings: Finetune,
     *,
     seed: int,
+    initial_seed: int | None = None,
     mixing: Multitask | None = None,
     adaptation: Adaptation = ADAPTATIONS["full"],
     progress: Callable[[int, int], None] = lambda done, total: None,
@@ -87,6 +88,7 @@ def finetune(
     examples, and dropout.
 
     Args:
+        initial_seed: of the initial heads alone; null: `seed`.
         mixing: how batches of several tasks are mixed; null is the default of `Multitask`.
         adaptation: of a single task; several are trained with `full`.
         on_epoch: called after each epoch of `settings` with the model and the epoch, from 1.
@@ -111,11 +113,13 @@ def finetune(
         gradient_clip_val=1.0,
     )
     heads = [task.head for task in tasks]
-    model = _with_heads(model_folder, heads, mixing, adaptation, settings, seed)
+    first = seed if initial_seed is None else initial_seed
+    model = _with_heads(model_folder, heads, mixing, adaptation, settings, first)
     choose_attention(model, compute)
     costs = _costs(model.part(0), tasks[0], settings) if len(tasks) == 1 else None
-    # Callbacks read all weights, and auxiliary losses predict all tokens.
-    whole = callbacks or settings.predicts_tokens or trainer.strategy.root_device.type != "cpu"
+    # Callbacks read all weights, auxiliary losses predict all tokens, and unused rows decay to 0.
+    needs_all = bool(callbacks or settings.predicts_tokens or settings.decay_toward)
+    whole = needs_all or trainer.strategy.root_device.type != "cpu"
     used = None if whole else use_rows([model.part(i) for i in range(len(heads))], tasks)
     hook.on_epoch = with_all_rows(on_epoch, used) if on_epoch and used else on_epoch
     layers = layers_of_teacher(model.backbone, tasks[0].soft_targets, adaptation, seed)

@@ -18,6 +18,7 @@ from harness.finetuning.search.space import branches_of
 from harness.models.checkpoints import files
 from harness.plan.continued_stages import adapted_model
 from harness.plan.costs import augmenting_flops, expected_flops, finetuning_flops, probe_flops
+from harness.plan.ensemble_stages import add_ensemble
 from harness.plan.graph import StageGraph
 from harness.plan.plan import CHOSEN, FinetuneRun, ProbeRun, RetainedLoss, SequentialScore
 from harness.plan.search_stages import add_pretrain_search, add_search
@@ -221,7 +222,11 @@ class PlanBuilder:
             if fraction < 1:
                 label = f"{label}, after {fraction:.3g}"
             spec, flops = specs[seed, fraction], 0.0 if "head" in parents else cost
-            key = self.graph.stage("finetune", label, spec, {**parents, **tune}, flops)
+            parents |= tune
+            if evaluate.ensemble and trained:
+                key = add_ensemble(graph, evaluate.ensemble, label, spec, parents, flops)
+            else:
+                key = graph.stage("finetune", label, spec, parents, flops)
             run = FinetuneRun(arm.name, task.name, pretrain_seed, seed, key, fraction)
             self.finetune_runs.append(run)
             self.teaching.add(run)

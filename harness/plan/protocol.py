@@ -44,6 +44,8 @@ def protocol_of(plan: Plan) -> dict[str, object]:
     protocol["sweep"] = searches[0].label if searches else plan.experiment.sweep.label
     if plan.experiment.seeds.in_worlds:
         protocol["world"] = "one for each pretraining seed"
+    if evaluate.ensemble:
+        protocol["ensemble"] = evaluate.ensemble.label
     return protocol | evaluate.other_tasks | _exceptions(plan)
 
 
@@ -154,7 +156,8 @@ def protocol_text(
             sentence-transformers model (`Results.own_lengths`).
         world: of the experiment's `Seeds`.
     """
-    parts = {name: evaluate.get(name) for name in ("adaptation", "protocol", "finetune")}
+    names = ("adaptation", "protocol", "finetune", "ensemble")
+    parts = {name: evaluate.get(name) for name in names}
     protocol = parts["protocol"] or {}
     if noise := protocol.get("perturb"):
         content = Perturbation.model_validate(noise).content or None

@@ -8,6 +8,7 @@ import pandas as pd
 from harness.analysis.frames.costs import other_tasks
 from harness.analysis.results import Results
 from harness.finetuning.diagnostics import DIAGNOSTICS_COLUMNS, DIAGNOSTICS_FILE
+from harness.plan.ensemble_stages import members_of
 from harness.plan.plan import FinetuneRun
 
 SEEDS = ["pretrain_seed", "finetune_seed"]
@@ -50,19 +51,37 @@ def adaptation_costs_frame(results: Results) -> pd.DataFrame:
     rows = []
     for run in _finished(results):
         updates = [part * results.metric(key, "steps") for key, part in parts[run].items()]
-        costs = (results.metric(results.trained_in(run), name) for name in STAGE_COSTS)
+        costs = (_cost(results, run, name) for name in STAGE_COSTS)
         seeds = run.pretrain_seed, run.finetune_seed
         rows.append((run.arm, run.task, *seeds, *costs, sum(updates)))
     return pd.DataFrame(rows, columns=COST_COLUMNS)
 
 
+def _cost(results: Results, run: FinetuneRun, name: str) -> float:
+    """A metric of the stage that trains a run; of an ensemble, that of its members together, which
+    are trained one after the other. Those whose weights are averaged are one network in the end."""
+    stage = results.plan.stages[run.key]
+    members = members_of(stage.parents)
+    if not members:
+        return results.metric(results.trained_in(run), name)
+    values = [results.metric(key, name) for key in members]
+    is_one = name == "peak_memory_bytes" or stage.spec["ensemble"] == "weights"
+    return max(values) if is_one and name != "seconds" else sum(values)
+
+
 def _parts(results: Results) -> dict[FinetuneRun, dict[str, float]]:
     """Run to {stage that trains it: the run's share among the runs of its arm and seeds}."""
     stages = {
-        run: [run.key, *other_tasks(results.plan, [run.key])] for run in results.finetune_runs
+        run: [*_trained(results, run), *other_tasks(results.plan, [run.key])]
+        for run in results.finetune_runs
     }
     users = Counter((_group(run), key) for run, keys in stages.items() for key in keys)
     return {run: {key: 1 / users[_group(run), key] for key in keys} for run, keys in stages.items()}
+
+
+def _trained(results: Results, run: FinetuneRun) -> list[str]:
+    """Keys of the runs that a run consists of: its members, or itself."""
+    return members_of(results.plan.stages[run.key].parents) or [run.key]
 
 
 def _group(run: FinetuneRun) -> tuple[str, int, int]:

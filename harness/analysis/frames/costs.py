@@ -9,6 +9,7 @@ from harness.analysis.results import Results
 from harness.experiment.recipe_defaults import ROLES
 from harness.plan.arm_stages import arm_stages
 from harness.plan.costs import Cost, pretraining_cost
+from harness.plan.ensemble_stages import members_of
 from harness.plan.plan import Plan
 
 COST_COLUMNS = ["arm", "stage", "seconds", "tokens", "parameters", "flops"]
@@ -83,7 +84,7 @@ def _keys_by_kind(plan: Plan, arm: str) -> dict[str, list[str]]:
         "tune": [*tunes, *(key for key in gathered if plan.stages[key].kind == "trial")],
         "probe": [run.key for run in plan.probe_runs if run.arm == arm],
         "train_tasks": other_tasks(plan, finetunes),
-        "finetune": finetunes,
+        "finetune": [*finetunes, *(key for found in parents for key in members_of(found))],
     }
     return {kind: list(dict.fromkeys(found)) for kind, found in keys.items() if found}
 

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from harness.execution.stages.context import Metrics, StageContext, write_json
+from harness.execution.stages.ensembles import ensemble
 from harness.execution.stages.planned_data import read_examples
 from harness.execution.stages.search import tuned_spec
 from harness.execution.stages.task_runner import TaskRunner, head_file
@@ -91,7 +92,10 @@ def finetune(context: StageContext) -> Metrics:
     and settings."""
     context = replace(context, spec=tuned_spec(context.spec, context.inputs))
     spec, runner = context.spec, TaskRunner(context)
-    run = runner.run(spec["seed"], progress=context.progress)
+    if "ensemble" in spec:
+        run = ensemble(runner)
+    else:
+        run = runner.run(spec["seed"], progress=context.progress)
     metrics: Metrics = {
         "train_loss": run.train_loss,
         "diverged": float(run.diverged),

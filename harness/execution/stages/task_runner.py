@@ -167,7 +167,7 @@ class TaskRunner:
         if self.trained:
             return self._finetune(seed, progress, on_epoch)
         predict = self._untrained(seed)
-        return TaskRun(predict, self._holdout_score(predict) if self.task.train else None)
+        return TaskRun(predict, self.holdout_score(predict) if self.task.train else None)
 
     def _untrained(self, seed: int) -> Predictor:
         """A baseline, a prompted model, or a model whose head was trained by another stage."""
@@ -212,6 +212,7 @@ class TaskRunner:
             [self.training_data],
             self.settings,
             seed=seed,
+            initial_seed=self.context.spec.get("initial_seed"),
             adaptation=self.adaptation,
             progress=progress,
             on_epoch=after_epoch if each_epoch else None,
@@ -223,7 +224,7 @@ class TaskRunner:
         if epochs:
             model.load_state_dict(max(epochs, key=lambda epoch: epoch[0])[1])
         predictor = self.predictor(model)
-        holdout = None if run.diverged else self._holdout_score(predictor)
+        holdout = None if run.diverged else self.holdout_score(predictor)
         found = self._diagnostics(recorder, model, predictor)
         return TaskRun(predictor, holdout, run.losses[0], run.steps[0], run.costs, model, found)
 
@@ -255,7 +256,8 @@ class TaskRunner:
             model, self.head, self.encode(examples), examples, precision
         )
 
-    def _holdout_score(self, predict: Predictor) -> float | None:
+    def holdout_score(self, predict: Predictor) -> float | None:
+        """Main score of a predictor on the hold-out; null if it is undefined."""
         return self._holdout_scores(predict)[self.task.metrics[0]]
 
     def _holdout_scores(self, predict: Predictor) -> dict[str, float | None]:

@@ -53,6 +53,8 @@ def _unsuitable(teacher: Arm, student: Arm) -> Iterator[str]:
     evaluate = teacher.evaluate
     if evaluate.distillation:
         yield "learn from labels, but has a teacher itself"
+    if evaluate.ensemble:
+        yield f"be one network, but evaluate.ensemble averages {evaluate.ensemble.label}"
     for name in ("multitask", "sequential"):
         if getattr(evaluate, name):
             yield f"train a model for each task, but evaluate.{name} trains one for all"

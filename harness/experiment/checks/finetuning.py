@@ -11,6 +11,7 @@ from harness.finetuning.compatibility import (
     answered_as_text,
     auxiliary_problem,
     layers_problem,
+    mixing_problem,
     noise_problem,
     reading_of,
     settings_problem,
@@ -76,6 +77,7 @@ def settings_problems(arm: Arm, settings: Finetune, adaptation: Adaptation) -> I
         layers_problem(settings, adaptation, arm.adapted, representation),
         _objectives_problem(arm, settings, adaptation),
         noise_problem(settings, arm.adapted.model.family, representation),
+        mixing_problem(settings, arm.adapted.model.family),
     )
     yield from filter(None, problems)
 

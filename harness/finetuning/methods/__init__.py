@@ -5,7 +5,7 @@ from typing import Any
 
 from harness.finetuning.adaptation import Adaptation
 from harness.finetuning.methods.adapters import adapters
-from harness.finetuning.methods.layerwise import gradual, selective
+from harness.finetuning.methods.layerwise import gradual, selective, staged
 from harness.finetuning.methods.low_rank import ia3, lora, vera
 from harness.finetuning.methods.orthogonal import oft
 from harness.finetuning.methods.virtual_tokens import prefix, prompt_tuning
@@ -26,6 +26,7 @@ METHODS: dict[str, Method] = {
     "frozen": _unchanged,
     "selective": selective,
     "gradual": gradual,
+    "staged": staged,
     "lora": lora,
     "dora": lora,
     "vera": vera,

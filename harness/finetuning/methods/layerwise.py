@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from harness.finetuning.adaptation import Gradual, Selective
+from harness.finetuning.adaptation import Gradual, Selective, Staged
 from harness.finetuning.methods.parts import biases, layer_norms, token_head
 from harness.finetuning.task_model import TaskModel
 from harness.models.backbone import Backbone
@@ -45,6 +45,26 @@ def gradual(model: TaskModel, adaptation: Gradual) -> None:
         name: max(0, len(places) - places.index(place) - first) if place in places else 0
         for name, place in layer_of_parameters(model, model.backbone).items()
         if model.get_parameter(name).requires_grad
+    }
+
+
+def staged(model: TaskModel, adaptation: Staged) -> None:
+    """Sets the first epoch of each parameter: 0 in the top layers and above the network, 1 of the
+    other layer norms, 2 of everything else.
+
+    Raises:
+        ValueError: the network has fewer layers than `top_layers`.
+    """
+    backbone = model.backbone
+    tops = _top_layers(backbone, adaptation.top_layers, "adaptation.top_layers")
+    first = {id(p): 2 for p in backbone.parameters()}
+    first |= {id(p): 1 for p in layer_norms(backbone.network)}
+    first |= {id(p): 0 for top in tops for p in top.parameters()}
+    first |= {id(p): 0 for p in token_head(backbone)}
+    model.unfreezing = {
+        name: first.get(id(parameter), 0)
+        for name, parameter in model.named_parameters()
+        if parameter.requires_grad
     }
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from harness.finetuning.adaptation import ADAPTATIONS
+from harness.finetuning.adaptation import ADAPTATIONS, Staged
 from harness.finetuning.compatibility import settings_problem
 from harness.finetuning.methods.layerwise import (
     begin_epoch,
@@ -57,6 +57,26 @@ def test_one_more_layer_per_epoch() -> None:
     assert all("layer.0." in name for name in sets[2] - sets[1])
     assert all("embeddings" in name for name in sets[3] - sets[2])
     assert sets[0] < sets[1] < sets[2] < sets[3]
+
+
+def test_top_layers_then_norms_then_the_rest() -> None:
+    model = adapted("bert", ADAPTATIONS["staged"])
+    sets = []
+    for epoch in range(4):
+        begin_epoch(model, epoch)
+        sets.append(set(trained(model)))
+    assert all("layer.1." in name or name.startswith("head.") for name in sets[0])
+    norms = sets[1] - sets[0]
+    assert norms and all("LayerNorm" in name and "layer.1." not in name for name in norms)
+    assert sets[2] == sets[3] == set(trained(adapted("bert", ADAPTATIONS["full"])))
+    assert any("embeddings" in name for name in sets[2] - sets[1])
+
+
+def test_all_layers_may_be_trained_first() -> None:
+    model = adapted("gpt2", Staged(top_layers=2))
+    assert set(model.unfreezing.values()) == {0, 1, 2}  # the last norm, and the embeddings
+    with pytest.raises(ValueError, match="top_layers must be at most 2"):
+        adapted("gpt2", Staged(top_layers=3))
 
 
 @pytest.mark.parametrize("field", [{"layer_decay": 0.9}, {"reinit_layers": 1}])

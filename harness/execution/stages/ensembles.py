@@ -1,0 +1,38 @@
+"""The run that scores an ensemble of finished runs."""
+
+import math
+from collections.abc import Iterator
+
+import torch
+
+from harness.execution.stages.task_runner import TaskRun, TaskRunner
+from harness.finetuning.adapted_weights import load_adapted
+from harness.finetuning.averaged_models import AveragedOutputs, averaged_weights
+from harness.finetuning.run import prepared_model
+from harness.finetuning.task_model import TaskModel
+from harness.plan.ensemble_stages import members_of
+from harness.pretraining.distributed import uses_gpus
+
+
+def ensemble(runner: TaskRunner) -> TaskRun:
+    """The members of the spec as one model. It diverged if a weight of a member is not finite."""
+    if runner.context.spec["ensemble"] == "weights":
+        kept = model = averaged_weights(_members(runner))
+    else:
+        kept, model = None, AveragedOutputs(list(_members(runner)))
+    predict = runner.predictor(model)
+    if not all(weights.isfinite().all() for weights in model.parameters()):
+        return TaskRun(predict, None, math.nan, model=kept)
+    return TaskRun(predict, runner.holdout_score(predict), model=kept)
+
+
+def _members(runner: TaskRunner) -> Iterator[TaskModel]:
+    """The networks that the members saved, on the device of the run, each as it is needed."""
+    spec, inputs = runner.context.spec, runner.context.inputs
+    device = torch.device("cuda" if uses_gpus(runner.context.compute) else "cpu")
+    for folder in members_of(inputs):
+        model = prepared_model(
+            runner.model, runner.head, runner.adaptation, spec["seed"], runner.settings
+        )
+        load_adapted(model, runner.adaptation, folder / "weights")
+        yield model.to(device)

@@ -1,0 +1,48 @@
+"""Stages of ensembles: the runs of the members, and the run that averages and scores them."""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from harness.finetuning.ensemble import Ensemble
+from harness.plan.graph import StageGraph
+
+Value = TypeVar("Value")
+ROLE = "member"
+"""Beginning of the role of a member among the parents of the run that scores an ensemble."""
+
+
+def members_of(parents: Mapping[str, Value]) -> list[Value]:
+    """Keys or folders of the members among the parents of a run, in order; empty if it is no
+    ensemble."""
+    number = sum(role.startswith(ROLE) for role in parents)
+    return [parents[f"{ROLE}{index}"] for index in range(number)]
+
+
+def add_ensemble(
+    graph: StageGraph,
+    ensemble: Ensemble,
+    label: str,
+    spec: Mapping[str, Any],
+    parents: Mapping[str, str],
+    flops: float,
+) -> str:
+    """Adds the members of an ensemble and the run that scores it.
+
+    Args:
+        spec: of a fine-tuning run; its seed is that of the ensemble.
+        parents: role to key of the stages that a run builds on.
+        flops: estimate for one run.
+
+    Returns:
+        Key of the run that scores it.
+    """
+    own = {name: value for name, value in spec.items() if name != "predict_test"}
+    seeds, members = ensemble.seeds(spec["seed"]), {}
+    for number, seed in enumerate(seeds):
+        member = {**own, "seed": seed, "save_weights": True}
+        if ensemble.average == "weights" and number:
+            member["initial_seed"] = seeds[0]
+        name = f"{label}, member {number}"
+        members[f"{ROLE}{number}"] = graph.stage("finetune", name, member, parents, flops)
+    scored = {**spec, "ensemble": ensemble.average}
+    return graph.stage("finetune", label, scored, {**parents, **members})
