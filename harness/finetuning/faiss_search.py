@@ -10,6 +10,7 @@ Shapes: Q queries, D documents, H width of an embedding, K documents that are re
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import faiss
 import numpy as np
@@ -42,26 +43,26 @@ def nearest(index: AnyIndex, queries: np.ndarray, documents: np.ndarray, k: int)
     return numbers
 
 
-def built(index: AnyIndex, documents: np.ndarray) -> "faiss.Index":
+def built(index: AnyIndex, documents: np.ndarray) -> Any:
     """FAISS' index of documents [D, H] by inner product, which for vectors of length 1 orders them
     as their distance does."""
-    made = {Hnsw: _graph, Ivf: _lists}[type(index)](index, documents)
+    made = _graph(index, documents) if isinstance(index, Hnsw) else _lists(index, documents)
     made.add(documents)
     return made
 
 
-def _graph(index: Hnsw, documents: np.ndarray) -> "faiss.Index":
+def _graph(index: Hnsw, documents: np.ndarray) -> Any:
     width, metric = documents.shape[1], faiss.METRIC_INNER_PRODUCT
-    graph = faiss.index_factory(width, f"HNSW{index.neighbors},Flat", metric)
+    graph: Any = faiss.index_factory(width, f"HNSW{index.neighbors},Flat", metric)
     graph.hnsw.efConstruction, graph.hnsw.efSearch = index.ef_construction, index.ef_search
     return graph
 
 
-def _lists(index: Ivf, documents: np.ndarray) -> "faiss.Index":
+def _lists(index: Ivf, documents: np.ndarray) -> Any:
     """Trained on the documents themselves."""
     width, metric = documents.shape[1], faiss.METRIC_INNER_PRODUCT
     number = min(index.lists or math.ceil(4 * math.sqrt(len(documents))), len(documents))
-    lists = faiss.index_factory(width, f"IVF{number},Flat", metric)
+    lists: Any = faiss.index_factory(width, f"IVF{number},Flat", metric)
     lists.cp.min_points_per_centroid = 1  # below its 39, FAISS only prints a warning
     lists.train(documents)
     lists.nprobe = index.probes

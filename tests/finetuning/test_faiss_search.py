@@ -1,9 +1,12 @@
 """Approximate search against all similarities in numpy."""
 
+from typing import Any
+
+import faiss
 import numpy as np
 import pytest
 
-from harness.finetuning.faiss_search import faiss, nearest
+from harness.finetuning.faiss_search import nearest
 from harness.finetuning.ranking import NONE
 from harness.finetuning.retrieval_index import AnyIndex, Hnsw, Ivf
 
@@ -81,8 +84,9 @@ def test_vectors_that_are_not_finite_find_nothing(index: AnyIndex) -> None:
 
 
 def test_defaults_are_those_of_faiss() -> None:
-    graph, given = faiss.HNSW(), Hnsw()
+    graph: Any = faiss.HNSW()
+    given = Hnsw()
     assert (graph.efConstruction, graph.efSearch) == (given.ef_construction, given.ef_search)
     assert (graph.nb_neighbors(1), graph.nb_neighbors(0)) == (given.neighbors, 2 * given.neighbors)
-    lists = faiss.IndexIVFFlat(faiss.IndexFlatIP(4), 4, 2)
+    lists: Any = faiss.IndexIVFFlat(faiss.IndexFlatIP(4), 4, 2)
     assert lists.nprobe == Ivf().probes

@@ -69,8 +69,8 @@ def test_an_index_that_finds_all_gives_the_places_of_exact_search(
 ) -> None:
     given = make_examples("retrieval")
     # Each query with a document that is left out: with it, the list of the index has one more.
-    texts = [pair for query, text in given.texts for pair in ((query, text), (query, query))]
-    examples = Examples(texts, np.tile([1.0, -1.0], len(given)))
+    texts = [(query, side) for query, text in given.texts for side in (text, query)]
+    examples = Examples([*texts], np.tile([1.0, -1.0], len(given)))
     backbone = make_backbone("bert", "bidirectional", tokenizer)
     found = {}
     for one in (None, index.model_copy(update={"top_k": len(given) * 2})):
