@@ -43,6 +43,7 @@ MODULES = read_modules(ROOT, "harness")
 FILES = sorted((ROOT / "harness").rglob("*.py"))
 
 ONE_MODULE = {
+    "faiss": "harness.finetuning.faiss_search",
     "mlflow": "harness.store.mlflow_runs",
     "optuna": "harness.finetuning.search.optuna_search",
     "ray": "harness.execution.backends.ray_tasks",

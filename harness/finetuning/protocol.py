@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from harness.core.config import ConfigModel, Count
 from harness.finetuning.auxiliary import Auxiliary
+from harness.finetuning.retrieval_index import AnyIndex
 from harness.tasks.perturbation import Perturbation
 
 UNSEEING = ("causal", "encoder_decoder", "cbow", "skipgram")
@@ -123,9 +124,12 @@ class Protocol(ConfigModel):
     """Scored weights: of the last epoch, or of the best epoch on the hold-out."""
     perturb: Perturbation = Perturbation()
     """Noise in the reported examples: `{typos: 0.1}`."""
+    index: AnyIndex | None = None
+    """How tasks of retrieval search the documents: `hnsw` or `ivf`, approximate indexes of FAISS;
+    null: all documents are compared with the query."""
 
     @property
     def content(self) -> dict[str, Any]:
         """What a trained network depends on, as plain data: all but the noise in the reported
-        examples."""
-        return self.model_dump(exclude={"perturb"})
+        examples, and their search."""
+        return self.model_dump(exclude={"perturb", "index"})

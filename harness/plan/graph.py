@@ -128,7 +128,13 @@ class StageGraph:
             "protocol": self.protocol_content(evaluate.protocol),
             "finetune": self.dump(evaluate.finetune),
             **(self.precision if evaluate.adaptation.trains else {}),
+            **self._index(evaluate, task),
         }
+
+    def _index(self, evaluate: Evaluate, task: Task) -> dict[str, Any]:
+        """The part of a spec that identifies an approximate index; empty for exact search."""
+        index = evaluate.protocol.index if task.kind == "retrieval" else None
+        return {"index": self.dump(index)} if index else {}
 
     def perturbation(self, evaluate: Evaluate) -> dict[str, Any]:
         """The part of a spec that identifies the noise in the reported examples; empty without

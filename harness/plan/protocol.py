@@ -37,6 +37,8 @@ def protocol_of(plan: Plan) -> dict[str, object]:
     }
     if noise := evaluate.protocol.perturb.content:
         protocol["perturb"] = noise
+    if index := evaluate.protocol.index:
+        protocol["index"] = index.label
     if any(stage.spec.get("own_length") for stage in plan.stages.values()):
         length = evaluate.protocol.max_sequence_length
         protocol["max_sequence_length"] = f"{length}, or a sentence-transformers model's own"

@@ -24,7 +24,7 @@ GB = 10**9
 LITTLE_MEMORY, TOO_LITTLE_MEMORY = 2 * GB, GB // 2
 """A worker with torch takes about half a gigabyte."""
 FEW_FILES = 256
-OPTIONAL = ("ray", "submitit", "psycopg2", "tensorboard", "wandb", "zstandard")
+OPTIONAL = ("ray", "submitit", "psycopg2", "faiss", "tensorboard", "wandb", "zstandard")
 """Modules without which the harness runs; `docs/doctor.md` says what they are for."""
 MEMINFO = Path("/proc/meminfo")
 CGROUP = Path("/sys/fs/cgroup")
@@ -117,7 +117,7 @@ def check_limits() -> Finding:
 
 
 def check_optional() -> Finding:
-    """Packages for clusters, servers, other loggers and compressed data."""
+    """Packages for clusters, servers, approximate search, other loggers and compressed data."""
     there = [name for name in OPTIONAL if find_spec(name)]
     lacking = [name for name in OPTIONAL if name not in there]
     return Finding("ok", f"{', '.join(there) or 'none'}; not installed: {', '.join(lacking)}")

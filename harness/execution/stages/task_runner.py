@@ -74,7 +74,7 @@ class TaskRunner:
         spec = context.spec
         self.context = context
         self.task = Task.model_validate({"name": spec["task"], **spec["content"]})
-        self.protocol = Protocol.model_validate(spec["protocol"])
+        self.protocol = Protocol.model_validate({**spec["protocol"], "index": spec.get("index")})
         self.settings = Finetune.model_validate(spec["finetune"])
         self.adaptation = read_adaptation(spec["adaptation"])
         self.model = _model_folder(context)

@@ -1,4 +1,5 @@
-"""Retrieval by the cosine of embeddings: exact search among all documents of a split.
+"""Retrieval by the cosine of embeddings among all documents of a split: by exact search, or by an
+approximate index.
 
 Shapes: N examples, Q queries, D documents, H hidden size.
 """
@@ -12,7 +13,7 @@ from torch.nn import functional as F
 
 from harness.finetuning.heads.siamese import Similarity
 from harness.finetuning.inputs import Batch, Encoded
-from harness.finetuning.ranking import collection, places
+from harness.finetuning.ranking import collection, listed_places, places
 from harness.tasks.examples import Examples
 
 
@@ -34,4 +35,10 @@ class Retrieval(Similarity):
         """[N] `harness.finetuning.ranking.Place` of each example's document."""
         found = collection(examples)
         queries, documents = np.split(np.stack(decoded), [len(found.queries)])
-        return places(lambda rows: queries[rows] @ documents.T, found)
+        index = self.protocol.index
+        if index is None:
+            return places(lambda rows: queries[rows] @ documents.T, found)
+        from harness.finetuning.faiss_search import nearest  # an optional dependency
+
+        numbers = nearest(index, queries, documents, index.top_k + found.most_left_out)
+        return listed_places(numbers, (queries, documents), found, index.top_k)

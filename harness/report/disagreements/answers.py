@@ -13,6 +13,7 @@ from harness.core.config import unknown_name
 from harness.report.disagreements.judgements import VALUES, disagreement, is_tied, judged, right
 from harness.tasks.examples import Examples, clusters
 from harness.tasks.load_examples import IN_LISTS, load_examples
+from harness.tasks.metrics.retrieval import NOT_FOUND
 from harness.tasks.scores import plain, predictions_frame
 from harness.tasks.task import Split, Task
 
@@ -235,6 +236,8 @@ def _shown(task: Task, answer: Any) -> str:
         entities = (" = ".join(f"{a}-{b}" for a, b in entity) for entity in clusters(answer))
         return "; ".join(entities)
     if isinstance(answer, list):
+        if tuple(answer) == NOT_FOUND:
+            return "not found"
         joiner = " " if task.kind == "tagging" else " / "
         return joiner.join(_shown(task, one) for one in answer)
     if isinstance(answer, float) and task.kind not in VALUES:

@@ -25,6 +25,9 @@ from harness.tasks.metrics.metric import (
     members,
 )
 
+NOT_FOUND = (2**31 - 1, 0)
+"""Place of a document that an index does not return: after all others. It adds nothing to a score,
+as in trec_eval (m_recip_rank.c: the first relevant one that is retrieved, else 0)."""
 Ranked = Callable[[Array, Array, Array], float]
 """[num_documents] grades of a query's documents, numbers of those with a higher similarity, and of
 others with the same, to its score."""
@@ -39,7 +42,7 @@ def recall(grades: Array, before: Array, equal: Array, at: int) -> float:
 
 def reciprocal_rank(grades: Array, before: Array, equal: Array) -> float:
     """1 / rank of the first relevant of [num_documents] (Voorhees 1999); 0 without one."""
-    relevant = grades > 0
+    relevant = (grades > 0) & (before < NOT_FOUND[0])
     if not relevant.any():
         return 0.0
     first = int(before[relevant].min())

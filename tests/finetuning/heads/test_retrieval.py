@@ -8,9 +8,11 @@ from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.heads.retrieval import Retrieval
 from harness.finetuning.heads.siamese import Similarity
 from harness.finetuning.protocol import Protocol
+from harness.finetuning.retrieval_index import AnyIndex, Hnsw, Ivf
 from harness.finetuning.run import predict
 from harness.tasks.examples import Examples
 from harness.tasks.metrics import METRICS
+from harness.tasks.metrics.retrieval import NOT_FOUND
 from tests.finetuning.heads.test_conformance import make_backbone, make_examples, make_task
 from tests.finetuning.heads.test_conformance import tokenizer as tokenizer
 
@@ -59,3 +61,31 @@ def test_a_query_finds_itself(tokenizer: PreTrainedTokenizerFast) -> None:
     model = head.make_model(backbone, ADAPTATIONS["full"])
     found = predict(model, head, head.encode(examples), examples)
     assert [before for before, _ in found] == [0] * len(texts)
+
+
+@pytest.mark.parametrize("index", [Ivf(lists=2, probes=2), Hnsw(ef_search=100)])
+def test_an_index_that_finds_all_gives_the_places_of_exact_search(
+    index: AnyIndex, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    given = make_examples("retrieval")
+    # Each query with a document that is left out: with it, the list of the index has one more.
+    texts = [(query, side) for query, text in given.texts for side in (text, query)]
+    examples = Examples([*texts], np.tile([1.0, -1.0], len(given)))
+    backbone = make_backbone("bert", "bidirectional", tokenizer)
+    found = {}
+    for one in (None, index.model_copy(update={"top_k": len(given) * 2})):
+        protocol = PROTOCOL.model_copy(update={"index": one})
+        head = Retrieval(make_task("retrieval"), protocol, tokenizer)
+        model = head.make_model(backbone, ADAPTATIONS["full"])
+        found[one is None] = predict(model, head, head.encode(examples), examples)[::2].tolist()
+    assert found[True] == found[False] and len(set(found[True])) > 2
+
+
+def test_an_index_finds_no_more_than_top_k(tokenizer: PreTrainedTokenizerFast) -> None:
+    examples = Examples([("cat", f"dog {word}") for word in "abcdefghijklmnop"], np.ones(16))
+    protocol = PROTOCOL.model_copy(update={"index": Hnsw(top_k=10, ef_search=16)})
+    head = Retrieval(make_task("retrieval"), protocol, tokenizer)
+    backbone = make_backbone("bert", "bidirectional", tokenizer)
+    model = head.make_model(backbone, ADAPTATIONS["full"])
+    found = predict(model, head, head.encode(examples), examples)
+    assert sorted(before for before, _ in found)[9] < 10 and list(found).count(NOT_FOUND) == 6

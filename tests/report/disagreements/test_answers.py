@@ -15,6 +15,7 @@ from harness.report.disagreements.page import folder_name, render, write_disagre
 from harness.study import Study
 from harness.tasks import TASKS
 from harness.tasks.load_examples import load_examples
+from harness.tasks.metrics.retrieval import NOT_FOUND
 from harness.tasks.scores import predictions_frame
 
 EXPERIMENT = """
@@ -58,6 +59,13 @@ def test_documents_are_right_if_their_entities_are() -> None:
     assert judgements.majority(task, [other, gold, same]) == gold
     assert answers._shown(task, same) == "0-1 = 5-5; 3-3 = 7-8"
     assert answers._shown(task, []) == ""
+
+
+def test_a_place_is_shown_unless_the_document_is_not_found() -> None:
+    task = TASKS["squad_retrieval"]
+    assert answers._shown(task, [3, 0]) == "3 / 0"
+    assert answers._shown(task, [*NOT_FOUND]) == "not found"
+    assert not judgements.right(task, 1.0, [*NOT_FOUND])
 
 
 def test_examples_are_sorted_by_the_share_of_seeds_that_are_right(study: Study) -> None:
