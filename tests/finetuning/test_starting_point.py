@@ -1,5 +1,5 @@
-"""Mixout and decay toward the start: against the released formula and a loop of AdamW, and with every
-network."""
+"""Mixout and decay toward the start: against the released formula and a loop of AdamW, and with all
+networks."""
 
 from pathlib import Path
 from types import SimpleNamespace

@@ -10,6 +10,7 @@ from typing import Any
 from harness.data.microworld import (
     continuation,
     dependencies,
+    diagnostics,
     dialogue,
     domain_transfer,
     domains,
@@ -62,8 +63,14 @@ SUPERGLUE = (
     MultipleChoice("entity_cloze", passages.filling),
     Labelled("same_reference", pronouns.same_reference, ("word", "sentence1", "sentence2")),
     Labelled("coreference", pronouns.coreference, ("text", "statement")),
+    diagnostics.WithPairs(
+        "entailment_with_diagnostics",
+        sentence_tasks.entailment,
+        sizes={"train": 1_000, "validation": 1_000, "axb": 1_000, diagnostics.PAIRS: 1_000},
+        texts_by_split={"axb": diagnostics.phenomena},
+    ),
 )
-"""Data sets modelled on SuperGLUE; its RTE is that of GLUE."""
+"""Data sets modelled on SuperGLUE."""
 DOMAIN_TASKS: dict[str, domains.DomainTask] = {
     f"{domain}_{topic}": domains.DomainTask(domain, number)
     for domain, topics in domains.TOPICS.items()

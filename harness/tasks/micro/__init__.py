@@ -18,7 +18,11 @@ from harness.tasks.micro.overlap import MICRO_OVERLAP_TASKS, MICRO_OVERLAP_V1
 from harness.tasks.micro.retrieval import MICRO_RETRIEVAL_TASKS, MICRO_RETRIEVAL_V1
 from harness.tasks.micro.squad import MICRO_SQUAD_TASKS, MICRO_SQUAD_V1
 from harness.tasks.micro.sts import MICRO_STS_TASKS, MICRO_STS_V1
-from harness.tasks.micro.superglue import MICRO_SUPERGLUE_TASKS, MICRO_SUPERGLUE_V1
+from harness.tasks.micro.superglue import (
+    MICRO_SUPERGLUE_TASKS,
+    MICRO_SUPERGLUE_V1,
+    MICRO_SUPERGLUE_V2,
+)
 from harness.tasks.micro.swag import MICRO_SWAG_TASKS, MICRO_SWAG_V1
 from harness.tasks.micro.tagging import MICRO_NER_TASKS, MICRO_NER_V1
 from harness.tasks.task import Suite, Task
@@ -44,6 +48,7 @@ MICRO_SUITES: tuple[Suite, ...] = (
     MICRO_GLUE_V1,
     MICRO_GLUE_V2,
     MICRO_SUPERGLUE_V1,
+    MICRO_SUPERGLUE_V2,
     MICRO_SWAG_V1,
     MICRO_SQUAD_V1,
     MICRO_NER_V1,

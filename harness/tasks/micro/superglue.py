@@ -1,12 +1,13 @@
-"""micro-superglue-v1: eight micro-world tasks modelled on SuperGLUE.
+"""micro-superglue: eight micro-world tasks modelled on SuperGLUE, and in v2 its diagnostic sets.
 
 As in micro-glue, the vocabulary of the dev sets occurs only in the pretraining corpus. RTE is
-micro-rte. BoolQ, MultiRC and WiC have no prompt, because the corpus has no word for yes, correct or
-same.
+micro-rte in v1, and micro-superglue-rte in v2, whose model answers AX-b and AX-g, too. BoolQ,
+MultiRC and WiC have no prompt, because the corpus has no word for yes, correct or same.
 """
 
+from harness.tasks.micro.glue import SO_OR_THEN
 from harness.tasks.micro.microworld_task import microworld_citation, microworld_task
-from harness.tasks.task import Column, Prompt, Suite, Task
+from harness.tasks.task import Column, Prompt, Split, Suite, Task
 
 MICRO_SUPERGLUE_TASKS: tuple[Task, ...] = (
     microworld_task(
@@ -87,8 +88,23 @@ MICRO_SUPERGLUE_TASKS: tuple[Task, ...] = (
         chance=0.5,
         ceiling=0.969,
     ),
+    microworld_task(
+        "micro-superglue-rte",
+        "entailment_with_diagnostics",
+        "RTE: Dagan et al. 2006, MLCW; AX-b and AX-g: Wang et al. 2019, SuperGLUE, NeurIPS",
+        labels=("entailment", "not_entailment"),
+        prompt=SO_OR_THEN,
+        evaluation=(
+            Split(name="validation"),
+            Split(name="axb"),
+            Split(name="axg", group_field="pair"),
+        ),
+        metrics=("accuracy", "matthews", "parity"),
+        chance=0.5,
+        ceiling=0.954,
+    ),
 )
-"""The seven tasks that are not in micro-glue."""
+"""The tasks that are not in micro-glue."""
 
 MICRO_SUPERGLUE_V1 = Suite(
     name="micro-superglue-v1",
@@ -103,4 +119,21 @@ MICRO_SUPERGLUE_V1 = Suite(
         Column(name="WSC", task="micro-wsc", metrics=("accuracy",)),
     ),
     citation=microworld_citation("SuperGLUE: Wang et al. 2019, NeurIPS"),
+)
+
+RTE = "micro-superglue-rte"
+# The two diagnostic sets come last and are not averaged, as in superglue-v2.
+MICRO_SUPERGLUE_V2 = Suite(
+    name="micro-superglue-v2",
+    columns=(
+        *(
+            one.model_copy(update={"task": RTE}) if one.name == "RTE" else one
+            for one in MICRO_SUPERGLUE_V1.columns
+        ),
+        Column(name="AX-b", task=RTE, split="axb", metrics=("matthews",)),
+        Column(name="AX-g", task=RTE, split="axg", metrics=("accuracy",)),
+        Column(name="AX-g parity", task=RTE, split="axg", metrics=("parity",)),
+    ),
+    average="micro_superglue8",
+    citation=MICRO_SUPERGLUE_V1.citation,
 )

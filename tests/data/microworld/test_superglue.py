@@ -1,4 +1,4 @@
-"""micro-superglue-v1: solvable with knowledge of the words, but not from word counts."""
+"""micro-superglue: solvable with knowledge of the words, but not from word counts."""
 
 import re
 from itertools import chain
@@ -10,6 +10,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
+from harness.analysis.averages import AVERAGES
 from harness.data.microworld import documents
 from harness.data.microworld.examples import examples, oracle
 from harness.data.microworld.sampling import Rows
@@ -18,7 +19,11 @@ from harness.tasks.examples import Examples
 from harness.tasks.load_examples import load_examples
 from harness.tasks.metrics import METRICS
 from harness.tasks.micro.glue import MICRO_GLUE_TASKS
-from harness.tasks.micro.superglue import MICRO_SUPERGLUE_TASKS, MICRO_SUPERGLUE_V1
+from harness.tasks.micro.superglue import (
+    MICRO_SUPERGLUE_TASKS,
+    MICRO_SUPERGLUE_V1,
+    MICRO_SUPERGLUE_V2,
+)
 from harness.tasks.task import MicroworldData, Task
 
 ALL = {task.name: task for task in (*MICRO_SUPERGLUE_TASKS, *MICRO_GLUE_TASKS)}
@@ -37,7 +42,7 @@ def generator(task: Task) -> str:
 
 def shown_texts(rows: Rows) -> list[str]:
     """The visible text of each example."""
-    columns = [rows[name] for name in rows if name not in ("label", "group")]
+    columns = [rows[name] for name in rows if name not in ("label", "group", "pair")]
     return [
         " | ".join(" | ".join(value) if isinstance(value, list) else value for value in row)
         for row in zip(*columns, strict=True)
@@ -235,11 +240,58 @@ def test_a_prompt_fits_its_task(task: Task) -> None:
 
 
 def test_the_suite_has_the_eight_tasks_and_all_their_metrics() -> None:
-    expected = {"micro-rte", *(task.name for task in MICRO_SUPERGLUE_TASKS)}
+    own = {task.name for task in MICRO_SUPERGLUE_TASKS}
+    expected = {"micro-rte", *own} - {"micro-superglue-rte"}
     assert set(MICRO_SUPERGLUE_V1.tasks) == expected
     assert tuple(column.task for column in MICRO_SUPERGLUE_V1.columns) == MICRO_SUPERGLUE_V1.tasks
     for column in MICRO_SUPERGLUE_V1.columns:
         assert column.metrics == ALL[column.task].metrics
+
+
+def test_the_second_version_adds_the_diagnostic_sets() -> None:
+    names = [column.name for column in MICRO_SUPERGLUE_V1.columns]
+    assert [one.name for one in MICRO_SUPERGLUE_V2.columns] == [
+        *names,
+        "AX-b",
+        "AX-g",
+        "AX-g parity",
+    ]
+    averaged = {(c.task, c.metrics) for term in AVERAGES["micro_superglue8"].terms for c in term}
+    reported = {(c.task, c.metrics) for c in MICRO_SUPERGLUE_V2.columns if c.split == "validation"}
+    assert averaged == reported and len(averaged) == 8
+
+
+@WORLDS
+def test_minimal_pairs_differ_in_the_gender_of_a_person_alone(world: int) -> None:
+    rows = examples("entailment_with_diagnostics", "axg", world)
+    words = build(world).validation
+    assert rows["pair"] == [number for pair in rows["pair"][::2] for number in (pair, pair)]
+    assert len(set(rows["pair"])) == 500 and 0.45 < np.mean(rows["label"]) < 0.55
+    for number in range(0, 1000, 2):
+        first, second = (
+            f"{rows['sentence1'][n]} {rows['sentence2'][n]}" for n in (number, number + 1)
+        )
+        assert rows["label"][number] == rows["label"][number + 1]
+        differing = {*zip(first.split(), second.split(), strict=True)}
+        gendered = {pair for pair in differing if pair[0] != pair[1]}
+        women, men = {*words.women, "she"}, {*words.men, "he"}
+        assert len(gendered) == 2
+        assert all(set(pair) & women and set(pair) & men for pair in gendered)
+
+
+@WORLDS
+def test_the_diagnostic_set_has_pairs_that_training_does_not_have(world: int) -> None:
+    rows = examples("entailment_with_diagnostics", "axb", world)
+    trained = examples("entailment_with_diagnostics", "train", world)
+    longest = max(len(text.split()) for text in trained["sentence1"])
+    texts = [" ".join(pair) for pair in zip(rows["sentence1"], rows["sentence2"], strict=True)]
+    counts = {
+        "negation": sum(" not " in text for text in texts),
+        "pronoun": sum(text.split(". ")[1].split()[0] in ("he", "she") for text in texts),
+        "longer": sum(len(text.split()) > longest for text in rows["sentence1"]),
+    }
+    assert 180 < counts["negation"] < 300 and counts["pronoun"] > 200 and counts["longer"] > 600
+    assert 0.45 < np.mean(rows["label"]) < 0.55
 
 
 @pytest.mark.parametrize("name", ["inference", "commitment"])
