@@ -95,11 +95,13 @@ class Protocol(ConfigModel):
     both_orders: bool = False
     """Whether pairs of symmetric tasks (similarity, paraphrase) are encoded in both orders and the
     vectors added (Radford et al. 2018, section 3.3)."""
-    head: Literal["mlp", "bilstm"] | None = None
+    head: Literal["mlp", "bilstm", "bilstm_attention"] | None = None
     """Task network below the output layer: null: none; `mlp`: a hidden layer with tanh on the
     pooled vector, or on each token; `bilstm`: a bidirectional LSTM over the states, before pooling,
     as in ELMo's task models (Peters et al. 2018, section 3.3). `native` pooling of a biLSTM takes
-    both ends."""
+    both ends. `bilstm_attention`: for pairs of texts, which the network reads separately, a biLSTM,
+    attention between the texts, a second biLSTM and the maximum over words (Wang et al. 2019, GLUE,
+    BiLSTM with ELMo and attention); for single texts `bilstm`."""
     head_dropout: float = Field(default=0.1, ge=0, lt=1)
     """Dropout before the output layer, and before the task network."""
     max_sequence_length: int = Field(default=128, ge=8, le=10_000_000)

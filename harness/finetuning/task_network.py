@@ -20,15 +20,21 @@ def task_network_problem(
             "protocol.head needs an adaptation that trains an output layer, but it is "
             f"{adaptation.kind}; leave it out"
         )
+    if protocol.head == "bilstm_attention" and protocol.both_orders:
+        return (
+            "protocol.head: bilstm_attention reads the texts of a pair separately, but both_orders "
+            "is true; leave it out"
+        )
     for task in tasks:
         if answered_as_text(task, protocol):
             return (
                 f"protocol.head needs an output layer, but {task.name} is answered as text; leave "
                 "it out"
             )
-        if task.kind not in KINDS:
+        kinds = KINDS[:2] if protocol.head == "bilstm_attention" else KINDS
+        if task.kind not in kinds:
             return (
-                f"protocol.head is for tasks of {', '.join(KINDS)}, but {task.name} is of "
-                f"{task.kind}; choose others with tasks"
+                f"protocol.head: {protocol.head} is for tasks of {', '.join(kinds)}, but "
+                f"{task.name} is of {task.kind}; choose others with tasks"
             )
     return ""

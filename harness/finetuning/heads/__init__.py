@@ -3,6 +3,7 @@
 from transformers import PreTrainedTokenizerFast
 
 from harness.finetuning.compatibility import answered_as_text
+from harness.finetuning.heads.attended_pairs import ATTENDED
 from harness.finetuning.heads.classification import Classification, Regression
 from harness.finetuning.heads.coreference import Coreference
 from harness.finetuning.heads.head import TaskHead
@@ -32,4 +33,5 @@ def task_head(task: Task, protocol: Protocol, tokenizer: PreTrainedTokenizerFast
     """The head of `task` under `protocol`: text output, or the head of its kind."""
     if answered_as_text(task, protocol):
         return TextOutput(task, protocol, tokenizer)
-    return HEADS[task.kind](task, protocol, tokenizer)
+    attends = protocol.head == "bilstm_attention" and len(task.text_fields) == 2
+    return (ATTENDED if attends else HEADS)[task.kind](task, protocol, tokenizer)

@@ -44,7 +44,8 @@ class Classifier(TaskModel):
         self.backbone = backbone
         own = backbone.representation
         self.reading = "bidirectional" if own == "permuted" else own
-        self.recurrent = BiLstm(backbone.hidden_size) if protocol.head == "bilstm" else None
+        has_lstm = protocol.head in ("bilstm", "bilstm_attention")
+        self.recurrent = BiLstm(backbone.hidden_size) if has_lstm else None
         family = "bilstm" if self.recurrent else backbone.family  # whose states are pooled
         self.pooling = pooling_of(protocol.pooling, self.reading, family)
         self.per_token = per_token

@@ -10,15 +10,15 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 class BiLstm(nn.Module):
     """A bidirectional LSTM of one layer over the states of a backbone, as in the task models of
     ELMo (Peters et al. 2018, section 3.3 and appendix), whose widths and numbers of layers differ
-    by task. Here each direction has half the width of the states, rounded up, so that the output
-    layer reads as many values as without it.
+    by task. Unless a width is given, each direction has half that of the states, rounded up, so
+    that the output layer reads as many values as without it.
 
     Parameters: torch's, with both biases.
     """
 
-    def __init__(self, hidden_size: int) -> None:
+    def __init__(self, hidden_size: int, width: int | None = None) -> None:
         super().__init__()
-        width = (hidden_size + 1) // 2
+        width = ((width or hidden_size) + 1) // 2
         self.lstm = nn.LSTM(hidden_size, width, batch_first=True, bidirectional=True)
         self.width = 2 * width
 
