@@ -11,6 +11,7 @@ from torch import Tensor
 from harness.finetuning.auxiliary_losses import AuxiliaryLosses
 from harness.finetuning.inputs import Batch
 from harness.finetuning.methods.layerwise import begin_epoch, learning_rate_factors
+from harness.finetuning.methods.rank_budget import RankBudget
 from harness.finetuning.multitask import Loss, MultitaskModel
 from harness.finetuning.protocol import Finetune
 from harness.finetuning.sift import Divergences, adversarial_divergence
@@ -44,16 +45,18 @@ class FinetuningModule(pl.LightningModule):
         used: UsedEmbeddings | None = None,
         divergences: Divergences | None = None,
         layers: TeacherLayers | None = None,
+        ranks: RankBudget | None = None,
     ) -> None:
         """For `divergences`, which `finetune.sift_weight` needs, see `sift`.
 
         Args:
             layers: of a teacher, learned first; null: none.
+            ranks: of AdaLoRA, reduced after each update; null: none.
         """
         super().__init__()
         self.used = used
         self.model, self.loss, self.finetune = model, loss, finetune
-        self.divergences, self.layers = divergences, layers
+        self.divergences, self.layers, self.ranks = divergences, layers, ranks
         self.layer_epochs = layers.settings.epochs if layers else 0
         """The first epochs of `finetune`, in which the layers are learned."""
         self.num_steps, self.seed = num_steps, seed
@@ -86,7 +89,7 @@ class FinetuningModule(pl.LightningModule):
             loss = loss + self.finetune.sift_weight * divergence
         if self.auxiliary:
             loss = self.auxiliary.total(self.model, self.loss, batch, loss)
-        return loss
+        return loss + self.ranks.penalty() if self.ranks else loss
 
     def configure_gradient_clipping(
         self,
@@ -116,6 +119,8 @@ class FinetuningModule(pl.LightningModule):
         found = configure(trained, settings, schedule, self.num_steps, factors)
         if self.used:
             found["optimizer"].register_step_pre_hook(self.used.count_decay)
+        if self.ranks:
+            found["optimizer"].register_step_post_hook(self.ranks.reduce)
         return found
 
 
