@@ -4,31 +4,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, TypeAdapter
 
-from harness.core.config import ConfigModel, as_tuples, unknown_name
-
-Targets = Annotated[tuple[str, ...], Field(min_length=1)] | None
-
-
-class Adaptation(ConfigModel):
-    """Which parameters are trained on a task, and which are added."""
-
-    kind: str
-    trains: ClassVar[bool] = True
-    """Whether anything is trained."""
-    whole: ClassVar[bool] = False
-    """Whether weights of the pretrained network are trained."""
-
-    @property
-    def content(self) -> Any:
-        """The part of stage keys: all set fields, or the kind alone if it has no set fields."""
-        fields = self.model_dump(exclude_none=True)
-        return fields if set(fields) > {"kind"} else self.kind
-
-    @property
-    def label(self) -> str:
-        """The kind with its non-default fields: `lora rank=4`."""
-        fields = self.model_dump(exclude={"kind"}, exclude_defaults=True)
-        return " ".join([self.kind, *(f"{name}={value}" for name, value in fields.items())])
+from harness.core.config import as_tuples, unknown_name
+from harness.finetuning.adaptation_base import Adaptation as Adaptation  # for other modules, too
+from harness.finetuning.projection_updates import Adalora, Boft, Dora, Lora, Oft, Vera
 
 
 class Full(Adaptation):
@@ -81,58 +59,6 @@ class Staged(Adaptation):
         return Selective(parts="layer_norms", top_layers=self.top_layers)
 
 
-class LowRank(Adaptation):
-    """The fields of low-rank updates of frozen weights."""
-
-    rank: int = Field(default=8, ge=1)
-    alpha: float = Field(default=16.0, gt=0)
-    """The update is scaled by alpha / rank."""
-    dropout: float = Field(default=0.0, ge=0, lt=1)
-    targets: Targets = None
-    """Module names of the projections; null: query and value (Hu et al. 2022, section 4.2)."""
-    scaling: Literal["sqrt"] | None = None
-    """`sqrt`: the update is scaled by alpha / sqrt(rank), the rank-stabilised scale of rsLoRA
-    (Kalajdzievski 2023, section 3); null: by alpha / rank."""
-
-
-class Lora(LowRank):
-    """Low-rank updates of frozen weights (Hu et al. 2022)."""
-
-    kind: Literal["lora"] = "lora"
-
-
-class Dora(LowRank):
-    """Magnitudes of frozen weights, and low-rank updates of their directions (Liu et al. 2024,
-    section 4)."""
-
-    kind: Literal["dora"] = "dora"
-
-
-class Vera(Adaptation):
-    """Trained scales of random matrices that all projections share (Kopiczko et al. 2024)."""
-
-    kind: Literal["vera"] = "vera"
-    rank: int = Field(default=256, ge=1)
-    """Of the random matrices; 256 and 1,024 for RoBERTa in the paper."""
-    dropout: float = Field(default=0.0, ge=0, lt=1)
-    initial_scale: float = Field(default=0.1, gt=0)
-    """All entries of d before training (section 3.2)."""
-    projection_seed: int = Field(default=0, ge=0)
-    """Seed of the random matrices, which are not saved; the same for all fine-tuning seeds."""
-    targets: Targets = None
-    """As of `lora`."""
-
-
-class Oft(Adaptation):
-    """Trained rotations of the inputs of frozen projections, in blocks (Qiu et al. 2023)."""
-
-    kind: Literal["oft"] = "oft"
-    block_size: int = Field(default=32, ge=2)
-    """Features that are rotated together; it divides the width of the input."""
-    targets: Targets = None
-    """As of `lora`."""
-
-
 class Adapters(Adaptation):
     """A trained bottleneck after each sublayer, and trained layer norms (Houlsby et al. 2019)."""
 
@@ -172,8 +98,6 @@ class Prompt(Adaptation):
     trains: ClassVar[bool] = False
 
 
-Targeted = Lora | Dora | Vera | Oft
-"""Adaptations whose `targets` may be chosen."""
 ADAPTATIONS: dict[str, Adaptation] = {
     "full": Full(),
     "frozen": Frozen(),
@@ -186,8 +110,10 @@ ADAPTATIONS: dict[str, Adaptation] = {
     "lora": Lora(),
     "rslora": Lora(scaling="sqrt"),
     "dora": Dora(),
+    "adalora": Adalora(),
     "vera": Vera(),
     "oft": Oft(),
+    "boft": Boft(),
     "adapters": Adapters(),
     "prefix": Prefix(),
     "prompt_tuning": PromptTuning(),
@@ -213,8 +139,10 @@ AnyAdaptation = Annotated[
     | Staged
     | Lora
     | Dora
+    | Adalora
     | Vera
     | Oft
+    | Boft
     | Adapters
     | Prefix
     | PromptTuning

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.finetuning import baselines
-from harness.finetuning.adaptation import Adaptation, Frozen, Oft, PromptTuning, Selective, Staged
+from harness.finetuning.adaptation import Adaptation, Frozen, PromptTuning, Selective, Staged
 from harness.finetuning.module_names import (
     MODEL_TYPES,
     ModuleNames,
     unsupported_adaptation,
 )
+from harness.finetuning.projection_updates import Rotation
 from harness.finetuning.protocol import Finetune, Protocol
 from harness.models import FAMILIES, LEARNED_POSITIONS
 from harness.models.checkpoints import files
@@ -210,13 +211,16 @@ def _unsupported_prompt(task: Task, protocol: Protocol, run: Pretrain) -> str:
 
 def too_small(protocol: Protocol, adaptation: Adaptation, run: Pretrain) -> str:
     """Why the network has too few layers or norms to train, too few positions to read, or a width
-    that is no multiple of a block; empty if it suits."""
+    that is not divided into blocks; or why the fields of the adaptation, some of them searched, do
+    not go together. Empty if all suits."""
     model = run.model
     adaptation = adaptation.parts if isinstance(adaptation, Staged) else adaptation
-    if isinstance(adaptation, Oft) and not adaptation.targets:
+    if adaptation.problem:
+        return adaptation.problem
+    if isinstance(adaptation, Rotation) and not adaptation.targets:
         width = _width(run)
-        if width % adaptation.block_size:
-            return f"its width of {width} is no multiple of the block_size {adaptation.block_size}"
+        if width and (why := adaptation.misfit(width)):
+            return f"its width of {width} {why}"
     if model.checkpoint:
         return ""  # checked when the checkpoint is loaded
     if model.norm == "none" and getattr(adaptation, "parts", "") == "layer_norms":

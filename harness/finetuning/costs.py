@@ -15,6 +15,8 @@ from harness.finetuning.task_model import TaskModel
 
 MOMENTS = 2
 """Moments that AdamW keeps per trained parameter."""
+FIXED = (2, 3)
+"""Axes of buffers that are weights: random matrices of VeRA, permutations of BOFT."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ def _kept_for_backward(
     model: TaskModel, loss: Any, batch: Batch, divergences: Divergences | None = None
 ) -> int:
     """Bytes of the tensors saved for the backward pass, without weights, each storage once."""
-    fixed = [one for one in model.buffers() if one.is_floating_point() and one.ndim == 2]  # of VeRA
+    fixed = [one for one in model.buffers() if one.is_floating_point() and one.ndim in FIXED]
     weights = {one.untyped_storage().data_ptr() for one in [*model.parameters(), *fixed]}
     kept: dict[int, tuple[int, Any]] = {}
 

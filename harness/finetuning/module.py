@@ -11,6 +11,7 @@ from torch import Tensor
 from harness.finetuning.auxiliary_losses import AuxiliaryLosses
 from harness.finetuning.inputs import Batch
 from harness.finetuning.methods.layerwise import begin_epoch, learning_rate_factors
+from harness.finetuning.methods.rank_budget import RankBudget
 from harness.finetuning.multitask import Loss, MultitaskModel
 from harness.finetuning.protocol import Finetune
 from harness.finetuning.sift import Divergences, adversarial_divergence
@@ -45,16 +46,18 @@ class FinetuningModule(pl.LightningModule):
         used: UsedEmbeddings | None = None,
         divergences: Divergences | None = None,
         layers: TeacherLayers | None = None,
+        ranks: RankBudget | None = None,
     ) -> None:
         """For `divergences`, which `finetune.sift_weight` needs, see `sift`.
 
         Args:
             layers: of a teacher, learned first; null: none.
+            ranks: of AdaLoRA, reduced after each update; null: none.
         """
         super().__init__()
         self.used = used
         self.model, self.loss, self.finetune = model, loss, finetune
-        self.divergences, self.layers = divergences, layers
+        self.divergences, self.layers, self.ranks = divergences, layers, ranks
         self.layer_epochs = layers.settings.epochs if layers else 0
         """The first epochs of `finetune`, in which the layers are learned."""
         self.num_steps, self.seed = num_steps, seed
@@ -92,7 +95,7 @@ class FinetuningModule(pl.LightningModule):
             loss = loss + self.finetune.sift_weight * divergence
         if self.auxiliary:
             loss = self.auxiliary.total(self.model, self.loss, batch, loss)
-        return loss
+        return loss + self.ranks.penalty() if self.ranks else loss
 
     def on_after_backward(self) -> None:
         """Lightning's hook, before the gradient is clipped."""
@@ -129,6 +132,8 @@ class FinetuningModule(pl.LightningModule):
             found["optimizer"].register_step_pre_hook(self.used.count_decay)
         if self.decay:
             found["optimizer"].register_step_post_hook(self.decay.after_step)
+        if self.ranks:
+            found["optimizer"].register_step_post_hook(self.ranks.reduce)
         return found
 
 

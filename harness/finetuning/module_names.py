@@ -4,7 +4,8 @@ type does not support. Known without building a network."""
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from harness.finetuning.adaptation import Adaptation, Oft, Selective, Staged, Targeted
+from harness.finetuning.adaptation import Adaptation, Selective, Staged
+from harness.finetuning.projection_updates import Rotation, Targeted
 
 
 @dataclass(frozen=True)
@@ -154,8 +155,10 @@ _QUERY_VALUE = (("query_value",), "query and value projections as modules")
 NEEDED = {
     "lora": _QUERY_VALUE,
     "dora": _QUERY_VALUE,
+    "adalora": _QUERY_VALUE,
     "vera": _QUERY_VALUE,
     "oft": _QUERY_VALUE,
+    "boft": _QUERY_VALUE,
     "ia3": (("key_value", "feed_forward"), "key, value and feed-forward projections as modules"),
     "adapters": (("outputs",), "sublayer output projections as modules"),
     "prefix": (("attention",), "attention that accepts additional keys and values"),
@@ -184,8 +187,9 @@ def unsupported_adaptation(
     names = MODULE_NAMES.get(model_type) or find()
     if isinstance(adaptation, Selective):
         return _missing_parts(adaptation, names or ModuleNames(), model_type)
-    if isinstance(adaptation, Oft) and names and names.transposed:
-        return f"the projections of a {model_type} are Conv1D modules, which oft does not rotate"
+    if isinstance(adaptation, Rotation) and names and names.transposed:
+        kind = adaptation.kind
+        return f"the projections of a {model_type} are Conv1D modules, which {kind} does not rotate"
     if isinstance(adaptation, Targeted) and adaptation.targets:
         return _missing_targets(adaptation.kind, adaptation.targets, names, model_type)
     fields, what = NEEDED[adaptation.kind]

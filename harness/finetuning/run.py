@@ -21,6 +21,7 @@ from harness.finetuning.inputs import Batch, Encoded
 from harness.finetuning.methods import adapt
 from harness.finetuning.methods.layerwise import reinitialise
 from harness.finetuning.methods.parts import freeze_unused
+from harness.finetuning.methods.rank_budget import RankBudget
 from harness.finetuning.module import EpochCallback, FinetuningModule, OnEpoch
 from harness.finetuning.multitask import (
     Loss,
@@ -30,6 +31,7 @@ from harness.finetuning.multitask import (
     multitask_divergences,
     multitask_loss,
 )
+from harness.finetuning.projection_updates import Adalora
 from harness.finetuning.protocol import Finetune
 from harness.finetuning.soft_targets import distilled_loss
 from harness.finetuning.task_chain import Multitask
@@ -125,7 +127,8 @@ def finetune(
     layers = layers_of_teacher(model.backbone, tasks[0].soft_targets, adaptation, seed)
     loss, divergences = _loss(model, tasks), partial(multitask_divergences, heads)
     steps = batches.num_steps
-    module = FinetuningModule(model, loss, settings, steps, seed, used, divergences, layers)
+    ranks = _rank_budget(model, adaptation, steps)
+    module = FinetuningModule(model, loss, settings, steps, seed, used, divergences, layers, ranks)
     module.train()  # loading leaves the backbone in evaluation mode, without dropout
     trainer.fit(module, DataLoader(batches, batch_size=None))
     if used:
@@ -145,6 +148,12 @@ def _with_heads(
     first = prepared_model(model_folder, heads[0], adaptation, seed, settings)
     others = [_with_head(head, first.backbone, adaptation, seed) for head in heads[1:]]
     return MultitaskModel([first, *others], mixing)
+
+
+def _rank_budget(model: MultitaskModel, adaptation: Adaptation, steps: int) -> RankBudget | None:
+    if not isinstance(adaptation, Adalora):
+        return None
+    return RankBudget(model.backbone.network, adaptation, steps)
 
 
 def _loss(model: MultitaskModel, tasks: Sequence[TaskData]) -> Loss:

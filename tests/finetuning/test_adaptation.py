@@ -14,13 +14,12 @@ from harness.finetuning.adaptation import (
     ADAPTATIONS,
     Adaptation,
     Frozen,
-    Lora,
-    Oft,
     Selective,
     read_adaptation,
 )
 from harness.finetuning.compatibility import layers_problem, too_small, unsupported_reason
 from harness.finetuning.heads.classifier import Classifier
+from harness.finetuning.projection_updates import Adalora, Boft, Lora, Oft
 from harness.finetuning.protocol import Protocol
 from harness.finetuning.task_chain import Multitask
 from harness.models import MODELS
@@ -109,10 +108,50 @@ def test_blocks_that_do_not_divide_the_width_are_refused(tmp_path: Path) -> None
     assert too_small(Protocol(), Oft(block_size=48), run) == ""
 
 
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"block_size": 8, "butterfly_factors": 3}, ""),
+        ({"block_size": 8, "butterfly_factors": 4}, "its width of 32 is no multiple of 64"),
+        ({"block_size": 16, "dropout": 0.4}, "2 blocks, of which a dropout of 0.4 omits none"),
+        ({"block_size": 16, "dropout": 0.5}, ""),
+    ],
+)
+def test_butterflies_that_do_not_fit_the_width_are_refused(
+    fields: dict[str, Any], why: str
+) -> None:
+    found = unsupported_reason(TASKS["sst2"], Protocol(), Boft(**fields), run_of("bert"))
+    assert why in found and bool(found) == bool(why)
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"kind": "boft", "block_size": 3}, "block_size must be even .* but is 3"),
+        ({"kind": "adalora", "rank": 8, "initial_rank": 8}, "above the rank 8 .* but is 8"),
+        (
+            {"kind": "adalora", "initial_fraction": 0.6, "final_fraction": 0.4},
+            "must be below 1, so that ranks are reduced between them, but are 0.6 \\+ 0.4",
+        ),
+    ],
+)
+def test_fields_that_do_not_go_together_are_refused(fields: dict[str, Any], why: str) -> None:
+    with pytest.raises(ValidationError, match=why):
+        declared(fields)
+    kind = fields.pop("kind")
+    searched = ADAPTATIONS[kind].model_copy(update=fields)
+    assert too_small(Protocol(), searched, run_of("bert")) == searched.problem != ""
+
+
+def test_ranks_begin_half_above_their_mean() -> None:
+    assert [Adalora(rank=rank).first_rank for rank in (1, 2, 5, 8)] == [2, 3, 8, 12]
+    assert Adalora(rank=2, initial_rank=6).first_rank == 6
+
+
 def test_projections_of_gpt_are_not_rotated() -> None:
-    for name in ("gpt", "gpt2"):
-        why = unsupported_reason(TASKS["sst2"], Protocol(), ADAPTATIONS["oft"], run_of(name))
-        assert why.endswith("are Conv1D modules, which oft does not rotate")
+    for name, kind in (("gpt", "oft"), ("gpt2", "oft"), ("gpt2", "boft")):
+        why = unsupported_reason(TASKS["sst2"], Protocol(), ADAPTATIONS[kind], run_of(name))
+        assert why.endswith(f"are Conv1D modules, which {kind} does not rotate")
 
 
 @pytest.mark.parametrize("value", ["rank", True, 2])

@@ -84,7 +84,17 @@ def test_memory_by_hand() -> None:
 
 def test_parameter_efficient_methods_cost_less() -> None:
     full = costs("full")
-    for name in ("lora", "dora", "oft", "ia3", "prefix", "prompt_tuning", "biases"):
+    for name in (
+        "lora",
+        "dora",
+        "adalora",
+        "oft",
+        "boft",
+        "ia3",
+        "prefix",
+        "prompt_tuning",
+        "biases",
+    ):
         small = costs(name)
         assert small.stored_bytes < full.stored_bytes / 5
         longer = name == "prompt_tuning"  # an input of 30 and not of 10 tokens
@@ -104,9 +114,11 @@ def test_shared_random_matrices_are_counted_once() -> None:
 
 
 @pytest.mark.parametrize("network", ["bert", "gpt2", "t5", "deberta_v3", "modernbert", "albert"])
-@pytest.mark.parametrize("adaptation", ["lora", "rslora", "dora", "vera", "oft", "ia3"])
+@pytest.mark.parametrize(
+    "adaptation", ["lora", "rslora", "dora", "adalora", "vera", "oft", "boft", "ia3"]
+)
 def test_merged_equals_unmerged(network: str, adaptation: str) -> None:
-    if (network, adaptation) == ("gpt2", "oft"):
+    if network == "gpt2" and adaptation in ("oft", "boft"):
         pytest.skip("refused")
     model, one = adapted(network, ADAPTATIONS[adaptation]), batch()
     names = {n for n, _ in adapted(network, ADAPTATIONS["full"]).named_parameters()}

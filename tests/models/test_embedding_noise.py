@@ -11,8 +11,9 @@ from pydantic import ValidationError
 from torch import Tensor
 from transformers.integrations.neftune import neftune_post_forward_hook
 
-from harness.finetuning.adaptation import Frozen, Full, Lora, PromptTuning
+from harness.finetuning.adaptation import Frozen, Full, PromptTuning
 from harness.finetuning.heads.classifier import Classifier
+from harness.finetuning.projection_updates import Lora
 from harness.finetuning.protocol import Finetune, Protocol
 from harness.finetuning.run import prepared_model
 from harness.models import MODELS, SIZES

@@ -16,7 +16,7 @@ from harness.execution.stages.task_runner import TaskRunner
 from harness.finetuning.adaptation import read_adaptation
 from harness.finetuning.search import optuna_search
 from harness.finetuning.search.optuna_search import Report
-from harness.finetuning.search.space import ADAPTATION
+from harness.finetuning.search.space import ADAPTATION, most_epochs
 from harness.finetuning.search.sweep import Sweep
 from harness.finetuning.search.trials import WORST, State, Trial
 from harness.finetuning.search.trials import best as best_of
@@ -91,6 +91,7 @@ def _run_study(context: StageContext, sweep: Sweep) -> list[Trial]:
         objective,
         name=context.spec["study"],
         storage=tpe_storage(context.shared),
+        max_epochs=most_epochs(sweep.space, context.spec["finetune"]["epochs"]),
         progress=context.progress,
     )
 

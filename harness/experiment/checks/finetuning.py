@@ -7,7 +7,7 @@ from harness.experiment.arms import Arm
 from harness.experiment.checks.grid import Problems
 from harness.experiment.checks.retrieval import index_problems
 from harness.experiment.experiment import Experiment
-from harness.finetuning.adaptation import Adaptation, Full
+from harness.finetuning.adaptation import ADAPTATIONS, Adaptation, Full
 from harness.finetuning.compatibility import (
     answered_as_text,
     auxiliary_problem,
@@ -18,7 +18,9 @@ from harness.finetuning.compatibility import (
     settings_problem,
     use_problem,
 )
+from harness.finetuning.projection_updates import Adalora
 from harness.finetuning.protocol import UNSEEING, Finetune
+from harness.finetuning.search.space import branches_of
 from harness.finetuning.task_chain import OF_VECTORS, IntermediateTask
 from harness.models import LEARNED_POSITIONS
 from harness.tasks.perturbation import alignment_problem
@@ -51,6 +53,7 @@ def protocol_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
                 yield ("evaluate", "intermediate_tasks"), text
             yield from _intermediate_problems(arm, one)
         yield from _answer_problems(arm)
+        yield from _selection_problems(arm)
         yield from _length_problems(arm)
         yield from _perturbation_problems(arm)
     yield from index_problems(experiment, arms)
@@ -149,6 +152,20 @@ def _perturbation_problems(arm: Arm) -> Problems:
             ("evaluate", "predict_test"),
             f"evaluate.predict_test must be false for {arm.name!r}, whose examples are perturbed: "
             "a benchmark's server scores the examples as they are",
+        )
+
+
+def _selection_problems(arm: Arm) -> Problems:
+    """Weights of an epoch in which the ranks of an arm are not reduced yet."""
+    branches = branches_of(arm.sweep.space)
+    tried = [ADAPTATIONS[name] for name in branches] or [arm.evaluate.adaptation]
+    falling = [one.kind for one in tried if isinstance(one, Adalora)]
+    if falling and arm.evaluate.protocol.selection == "best":
+        yield (
+            ("evaluate", "protocol", "selection"),
+            f"evaluate.protocol.selection must be 'last' for {arm.name!r}: the ranks of "
+            f"{falling[0]} fall while it is trained, so that the best epoch may have more of them "
+            "than the rank allows",
         )
 
 

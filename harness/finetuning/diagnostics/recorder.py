@@ -42,7 +42,8 @@ class Recorder(pl.Callback):
     """Records one fine-tuning run.
 
     Weight changes are those of the pretrained matrices and the output layer. Added parameters count
-    if they can be merged into a matrix (LoRA, DoRA, VeRA, OFT, IA3), and are ignored otherwise.
+    if they can be merged into a matrix (LoRA, DoRA, AdaLoRA, VeRA, OFT, BOFT, IA3), and are
+    ignored otherwise.
     """
 
     def __init__(self, records: Collection[str], head: TaskHead, sample: Encoded) -> None:
@@ -167,7 +168,7 @@ def _merged(model: TaskModel) -> nn.Module:
     return merged
 
 
-ADDED = re.compile(r"\.(lora_|vera_|oft_|ia3_|soft_prompt|prefixes_|adapter\.)")
+ADDED = re.compile(r"\.(lora_|ranknum|vera_|b?oft_|ia3_|soft_prompt|prefixes_|adapter\.)")
 """Matches the names of parameters that adaptations add."""
 
 

@@ -6,8 +6,8 @@ from typing import Any
 from harness.finetuning.adaptation import Adaptation
 from harness.finetuning.methods.adapters import adapters
 from harness.finetuning.methods.layerwise import gradual, selective, staged
-from harness.finetuning.methods.low_rank import ia3, lora, vera
-from harness.finetuning.methods.orthogonal import oft
+from harness.finetuning.methods.low_rank import adalora, ia3, lora, vera
+from harness.finetuning.methods.orthogonal import boft, oft
 from harness.finetuning.methods.virtual_tokens import prefix, prompt_tuning
 from harness.finetuning.module_discovery import discovered
 from harness.finetuning.module_names import unsupported_adaptation
@@ -29,8 +29,10 @@ METHODS: dict[str, Method] = {
     "staged": staged,
     "lora": lora,
     "dora": lora,
+    "adalora": adalora,
     "vera": vera,
     "oft": oft,
+    "boft": boft,
     "adapters": adapters,
     "prefix": prefix,
     "prompt_tuning": prompt_tuning,

@@ -1,13 +1,21 @@
-"""LoRA, DoRA, VeRA and (IA)3, by `peft`."""
+"""LoRA, DoRA, AdaLoRA, VeRA and (IA)3, by `peft`."""
 
 import warnings
 from typing import Any
 
-from peft import IA3Config, LoraConfig, VeraConfig, VeraModel, inject_adapter_in_model
+from peft import (
+    AdaLoraConfig,
+    IA3Config,
+    LoraConfig,
+    VeraConfig,
+    VeraModel,
+    inject_adapter_in_model,
+)
 
-from harness.finetuning.adaptation import Dora, Ia3, Lora, Vera
+from harness.finetuning.adaptation import Ia3
 from harness.finetuning.methods.targets import are_conv1d, target_pattern
 from harness.finetuning.module_discovery import names_of
+from harness.finetuning.projection_updates import Adalora, Dora, Lora, Vera
 from harness.finetuning.task_model import TaskModel
 
 
@@ -33,6 +41,27 @@ def lora(model: TaskModel, adaptation: Lora | Dora) -> None:
         fan_in_fan_out=are_conv1d(network, pattern),
         use_rslora=adaptation.scaling == "sqrt",
         use_dora=isinstance(adaptation, Dora),
+    )
+    inject_adapter_in_model(config, network)
+
+
+def adalora(model: TaskModel, adaptation: Adalora) -> None:
+    """Adds P diag(E) Q x alpha / initial rank to the target projections, initially with E = 0
+    (Zhang et al. 2023, equation 3). All have the initial rank; `rank_budget` reduces it in training
+    by zeros in E.
+
+    Raises:
+        ValueError: the network does not have a target.
+    """
+    network = model.backbone.network
+    pattern = target_pattern(network, adaptation.targets)
+    config = AdaLoraConfig(
+        init_r=adaptation.first_rank,
+        lora_alpha=adaptation.alpha,  # type: ignore[arg-type]  # peft takes fractions
+        lora_dropout=adaptation.dropout,
+        target_modules=pattern,
+        fan_in_fan_out=are_conv1d(network, pattern),
+        total_step=1,  # required; `rank_budget` has the schedule
     )
     inject_adapter_in_model(config, network)
 

@@ -70,6 +70,7 @@ def search(
     *,
     name: str,
     storage: Path,
+    max_epochs: int,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Trial]:
     """Runs the missing trials of study `name` one after another; returns all its trials.
@@ -81,12 +82,13 @@ def search(
         objective: (hyperparameters, trial number from 0, report) to the trial; with a pruner it
             calls the report after each epoch and returns a pruned trial if that raises `Pruned`.
         storage: SQLite file of the studies.
+        max_epochs: the most epochs of a trial.
     """
     storage.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(storage.with_name(f"{name}.lock")):
         stored = _stored_study(name, storage)
         study = optuna.create_study(
-            study_name=name, direction="maximize", pruner=_pruner(sweep.pruner)
+            study_name=name, direction="maximize", pruner=_pruner(sweep.pruner, max_epochs)
         )
         study.add_trials(stored.get_trials())
         for number in range(len(study.trials), sweep.trials):
@@ -247,12 +249,18 @@ def _read(frozen: FrozenTrial) -> Trial:
     return Trial(frozen.number, float(frozen.value), **about, params=frozen.params)  # type: ignore[arg-type]  # null if damaged
 
 
-def _pruner(name: str | None) -> BasePruner:
+def _pruner(name: str | None, max_epochs: int) -> BasePruner:
     if name == "median":
         return optuna.pruners.MedianPruner(n_startup_trials=PRUNER_STARTUP)
     if name == "successive_halving":
         # A third continues to three times the epochs (Li et al. 2020, section 3.2, eta = 3).
         return optuna.pruners.SuccessiveHalvingPruner(min_resource=1, reduction_factor=3)
+    if name == "hyperband":
+        # Li et al. 2018, JMLR 18(185), with eta = 3. By default the most epochs are those of the
+        # trials that are complete when the brackets are made: other ones on resuming.
+        return optuna.pruners.HyperbandPruner(
+            min_resource=1, max_resource=max_epochs, reduction_factor=3
+        )
     return optuna.pruners.NopPruner()
 
 

@@ -91,6 +91,19 @@ def own(space: Space, adaptation: object) -> dict[str, Range | Choices]:
     return {f"{adaptation}.{name}": one for name, one in branch.items()}
 
 
+def most_epochs(space: Space, default: int) -> int:
+    """The most epochs that a trial may have.
+
+    Args:
+        default: epochs of trials that do not search them.
+    """
+    if "epochs" in (common := shared(space)):
+        return int(max(ends(common["epochs"])))
+    branches = [(name, own(space, name)) for name in branches_of(space)]
+    each = [ends(fields.get(f"{name}.epochs", (default,))) for name, fields in branches]
+    return int(max(itertools.chain.from_iterable(each), default=default))
+
+
 def parameters(space: Space) -> dict[str, Range | Choices]:
     """All hyperparameters: those of every trial, then those of some."""
     inner = (own(space, name).items() for name in branches_of(space))

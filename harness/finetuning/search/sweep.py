@@ -63,10 +63,11 @@ class Sweep(ConfigModel):
     """A name in `harness list spaces`, or fields of `evaluate.finetune` (and `adaptation.<field>`
     of the adaptation) with their choices or ranges. `adaptation` searches several adaptations, each
     with a space of its own: `{full: {}, lora: {rank: [4, 8]}}`."""
-    pruner: Literal["median", "successive_halving"] | None = None
+    pruner: Literal["median", "successive_halving", "hyperband"] | None = None
     """Ends trials early by their hold-out score after each epoch: below the median of earlier
     trials (Golovin et al. 2017, section 3.4), or not in the top share of a rung (Li et al. 2020,
-    asynchronous). For `tpe` only."""
+    asynchronous), with a first rung that differs between the brackets of `hyperband` (Li et al.
+    2018). For `tpe` only."""
     pretrain: PretrainSearch | None = None
     """The search of pretraining settings, before that of fine-tuning; null: the declared ones."""
 

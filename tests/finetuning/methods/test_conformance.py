@@ -18,7 +18,9 @@ ADDED = {
     "rslora": ("lora_A", "lora_B"),
     "dora": ("lora_A", "lora_B", "lora_magnitude_vector"),
     "vera": ("vera_lambda_b", "vera_lambda_d"),
+    "adalora": ("lora_A", "lora_B", "lora_E"),
     "oft": ("oft_R",),
+    "boft": ("boft_R", "boft_s"),
     "ia3": ("ia3_l",),
     "adapters": (".adapter.", "norm", "ln_", "LayerNorm"),
     "prefix": ("prefixes_",),
@@ -29,7 +31,7 @@ ADDED = {
     "frozen_top": (),
 }
 """Parts of the names of the trained parameters of the backbone."""
-RANDOM = ("lora", "rslora", "dora", "adapters", "prefix", "prompt_tuning")
+RANDOM = ("lora", "rslora", "dora", "adalora", "adapters", "prefix", "prompt_tuning")
 """Adaptations with random initial weights."""
 RATES = {"ia3": 3e-2}
 """Learning rates; 1e-2 for others. At 3e-2 prefix tuning diverges at first."""

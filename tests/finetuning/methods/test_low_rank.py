@@ -1,4 +1,4 @@
-"""LoRA, DoRA, VeRA and OFT against their equations, on every model family."""
+"""LoRA, DoRA, AdaLoRA, VeRA, OFT and BOFT against their equations, on every model family."""
 
 import math
 from collections.abc import Iterator
@@ -6,14 +6,16 @@ from typing import Any
 
 import pytest
 import torch
+from peft.tuners.boft.layer import FastBlockDiag
 from peft.tuners.tuners_utils import BaseTunerLayer
 from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
-from harness.finetuning.adaptation import ADAPTATIONS, Adaptation, Dora, Lora, Oft, Vera
+from harness.finetuning.adaptation import ADAPTATIONS, Adaptation
 from harness.finetuning.methods.parts import modules_called
 from harness.finetuning.module_discovery import names_of
 from harness.finetuning.module_names import MODEL_TYPES, unsupported_adaptation
+from harness.finetuning.projection_updates import Adalora, Boft, Dora, Lora, Oft, Vera
 from harness.models import MODELS
 from tests.finetuning.methods.models import NAMES, adapted, batch, learn, make_backbone, trained
 
@@ -23,7 +25,9 @@ KINDS = {
     "dora": Dora(rank=4),
     "dora_sqrt": Dora(rank=4, scaling="sqrt"),
     "vera": Vera(rank=8),
+    "adalora": Adalora(rank=3, initial_rank=4),
     "oft": Oft(block_size=8),
+    "boft": Boft(block_size=4, butterfly_factors=3),
 }
 
 
@@ -53,6 +57,10 @@ def size_of(adaptation: Adaptation, inputs: int, outputs: int) -> int:
     if isinstance(adaptation, Oft):
         block = adaptation.block_size
         return inputs // block * block * (block - 1) // 2
+    if isinstance(adaptation, Boft):
+        return adaptation.butterfly_factors * inputs * adaptation.block_size + outputs
+    if isinstance(adaptation, Adalora):
+        return adaptation.first_rank * (inputs + outputs + 1)
     if isinstance(adaptation, Vera):
         return outputs + adaptation.rank
     assert isinstance(adaptation, (Lora, Dora))
@@ -65,6 +73,12 @@ def new_weight(layer: Any, adaptation: Adaptation, base: Tensor) -> Tensor:
     pretrained one."""
     if isinstance(adaptation, Oft):
         return base @ rotation(layer.oft_R["default"].weight, adaptation.block_size).T
+    if isinstance(adaptation, Boft):
+        return layer.boft_s["default"] * (base @ butterfly(layer.boft_R["default"]).T)
+    if isinstance(adaptation, Adalora):
+        left, right = layer.lora_B["default"], layer.lora_A["default"]
+        update = left @ torch.diag(layer.lora_E["default"][:, 0]) @ right
+        return base + adaptation.alpha / adaptation.first_rank * update
     if isinstance(adaptation, Vera):
         outputs, inputs = base.shape
         a, b = layer.vera_A["default"][:, :inputs], layer.vera_B["default"][:outputs]
@@ -87,10 +101,29 @@ def rotation(upper: Tensor, block: int) -> Tensor:
         skew = torch.zeros(block, block)
         rows, columns = torch.triu_indices(block, block, 1)
         skew[rows, columns] = row
-        skew = skew - skew.T
-        eye = torch.eye(block)
-        blocks.append((eye - skew) @ torch.linalg.inv(eye + skew))
+        blocks.append(cayley(skew - skew.T))
     return torch.block_diag(*blocks)
+
+
+def cayley(skew: Tensor) -> Tensor:
+    eye = torch.eye(len(skew))
+    return (eye - skew) @ torch.linalg.inv(eye + skew)
+
+
+def butterfly(factors: Tensor) -> Tensor:
+    """Product of factors [m, d / b, b, b]. Factor i rotates pairs of halves of blocks, b / 2
+    features each, that are 2^i halves apart (Liu et al. 2024, section 4)."""
+    _, number, block, _ = factors.shape
+    halves = torch.arange(number * block).view(-1, block // 2)
+    whole = torch.eye(number * block)
+    for i, blocks in enumerate(factors):
+        starts = [h for h in range(len(halves)) if not h // 2**i % 2]
+        turn = torch.zeros(number * block, number * block)
+        for start, one in zip(starts, blocks, strict=True):
+            features = torch.cat([halves[start], halves[start + 2**i]])
+            turn[features[:, None], features] = cayley((one - one.T) / 2)
+        whole = turn @ whole
+    return whole
 
 
 def layers_of(model: nn.Module) -> Iterator[tuple[str, Any]]:
@@ -152,12 +185,14 @@ def test_gradients_are_those_of_the_equation(name: str, kind: str) -> None:
         torch.testing.assert_close(one, other, atol=1e-3, rtol=1e-3)
 
 
-def test_rotations_keep_the_angles_between_neurons() -> None:
+@pytest.mark.parametrize("kind", ["oft", "boft"])
+def test_rotations_keep_the_angles_between_neurons(kind: str) -> None:
     """Qiu et al. 2023, section 3.1: the hyperspherical energy of a projection does not change."""
-    model = adapted("bert", KINDS["oft"])
+    model = adapted("bert", KINDS[kind])
     learn(model, batch(), 3e-2)
     for _, layer in layers_of(model):
-        turned = layer.get_delta_weight("default").detach()
+        found = layer.get_delta_weight("default")
+        turned = (found[0] if kind == "boft" else found).detach()
         assert not torch.allclose(turned, torch.eye(32), atol=1e-2)
         torch.testing.assert_close(turned @ turned.T, torch.eye(32), atol=1e-5, rtol=0)
 
@@ -173,7 +208,7 @@ def test_random_matrices_of_vera_depend_on_their_own_seed() -> None:
     assert not any(map(torch.equal, first, other))
 
 
-@pytest.mark.parametrize("kind", ["dora", "vera", "oft"])
+@pytest.mark.parametrize("kind", ["dora", "adalora", "vera", "oft", "boft"])
 def test_targets_are_what_is_adapted(kind: str) -> None:
     targeted = KINDS[kind].model_copy(update={"targets": ("key", "attention.output.dense")})
     names = [name for name, _ in layers_of(adapted("bert", targeted))]
@@ -186,5 +221,37 @@ def test_targets_are_what_is_adapted(kind: str) -> None:
 
 
 def test_blocks_that_do_not_divide_the_inputs_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"must divide the 32 inputs of .*query, but is 12"):
-        adapted("bert", Oft(block_size=12))
+    for kind in (Oft, Boft):
+        with pytest.raises(ValueError, match=r"inputs of .*query, 32, is no multiple of"):
+            adapted("bert", kind(block_size=12))
+
+
+def test_a_butterfly_of_all_features_is_dense() -> None:
+    """Each output of BOFT(log2(2d / b), b) depends on each input (Liu et al. 2024, section 4)."""
+    model = adapted("bert", Boft(block_size=2, butterfly_factors=5))
+    _, layer = next(layers_of(model))
+    with torch.no_grad():
+        layer.boft_R["default"].normal_(generator=torch.Generator().manual_seed(0))
+        whole, _ = layer.get_delta_weight("default")
+    assert whole.all() and layer.boft_R["default"].shape == (5, 16, 2, 2)
+
+
+def test_dropout_of_rotations_omits_blocks_of_one_factor() -> None:
+    """Half of the four blocks, in training alone."""
+    model = adapted("bert", Boft(block_size=8, butterfly_factors=2, dropout=0.5))
+    _, layer = next(layers_of(model))
+    blocks, eye = torch.zeros(2, 4, 8, 8), torch.eye(8)
+    for _ in range(5):
+        omitted = (layer.boft_dropout["default"](blocks) == eye).all(-1).all(-1).sum(1).tolist()
+        assert sorted(omitted) == [0, 2]
+    assert not layer.eval().boft_dropout["default"](blocks).any()
+
+
+@pytest.mark.filterwarnings("error")
+def test_blocks_on_a_diagonal_are_differentiated() -> None:
+    """In place of peft's CUDA extension, which is not compiled."""
+    blocks = torch.randn(2, 3, 4, 4, dtype=torch.double, requires_grad=True)
+    adapted("bert", Boft())
+    whole = FastBlockDiag.apply(blocks)
+    assert torch.equal(whole[1], torch.block_diag(*blocks[1]))
+    assert torch.autograd.gradcheck(FastBlockDiag.apply, (blocks,))

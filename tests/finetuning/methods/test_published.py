@@ -10,15 +10,13 @@ from harness.finetuning.adaptation import (
     ADAPTATIONS,
     Adaptation,
     Adapters,
-    Dora,
-    Lora,
     Prefix,
     PromptTuning,
-    Vera,
 )
 from harness.finetuning.methods import adapt
 from harness.finetuning.methods.parts import token_head
 from harness.finetuning.module_names import MODULE_NAMES
+from harness.finetuning.projection_updates import Adalora, Boft, Dora, Lora, Vera
 from harness.finetuning.task_model import TaskModel
 from harness.models import MODELS, SIZES, Size
 from harness.models.backbone import Backbone
@@ -43,12 +41,14 @@ class Bare(TaskModel):
         raise NotImplementedError
 
 
-def counts(name: str, size: str | Size, vocab_size: int, adaptation: Adaptation) -> tuple[int, int]:
+def counts(
+    name: str, size: str | Size, vocab_size: int, adaptation: Adaptation, device: str = "meta"
+) -> tuple[int, int]:
     """(trained, all of the pretrained body) parameters, of a network without weights."""
     blueprint, model = BLUEPRINTS[name], MODELS[name]
     size = SIZES[size] if isinstance(size, str) else size
     config = blueprint.config(model, size, Tokens(vocab_size, 0, 2, 3, pair_format=True))
-    with torch.device("meta"):
+    with torch.device(device):
         network = blueprint.network._from_config(config)
         backbone = Backbone(network, blueprint, name, name, model.facts.representations[0])
         head = sum(p.numel() for p in token_head(backbone))
@@ -86,6 +86,29 @@ def test_vera_of_roberta(size: str, rank: int, share: int) -> None:
     one = SIZES[size]
     assert trained == 2 * one.num_layers * (one.hidden_size + rank)
     assert round(trained / 1000) == share
+
+
+DEBERTA = ("query_proj", "key_proj", "value_proj", "intermediate.dense", "output.dense")
+"""The projections of a layer of DeBERTaV3: three, the output of attention and the feed-forward."""
+
+
+def test_boft_of_deberta_base() -> None:
+    """Liu et al. 2024, table 1: 0.75M for BOFT(2, 8) of all projections, effective parameters
+    (b - 1) d m / 2 together with the scales and biases of the outputs."""
+    layer = SIZES["base"].model_copy(update={"num_layers": 1})
+    trained, _ = counts("deberta_v3", layer, 100, Boft(targets=DEBERTA), "cpu")
+    inputs = outputs = 5 * 768 + 3072
+    assert trained == 2 * inputs * 8 + outputs
+    assert round(12 * (2 * inputs * 7 / 2 + 2 * outputs) / 1e4) == 75
+
+
+def test_adalora_of_deberta_base() -> None:
+    """Zhang et al. 2023, tables 1 and 7: 1.27M are left of 1.5 times as many, of rank 8 in the
+    mean; 1.33M, as LoRA has, where every projection has it."""
+    trained, _ = counts("deberta_v3", "base", 128_100, Adalora(targets=DEBERTA))
+    sides = 12 * (4 * 2 * 768 + 2 * (768 + 3072))
+    assert trained == 12 * (sides + 12 * 6)
+    assert round(8 * sides / 1e4) == 133
 
 
 @pytest.mark.parametrize(("width", "share"), [(8, 0.0028), (64, 0.0192), (256, 0.0755)])

@@ -6,11 +6,12 @@ import pytest
 import torch
 from transformers.pytorch_utils import Conv1D
 
-from harness.finetuning.adaptation import ADAPTATIONS, Lora, PromptTuning
+from harness.finetuning.adaptation import ADAPTATIONS, PromptTuning
 from harness.finetuning.heads.text_model import TextModel
 from harness.finetuning.inputs import Batch
 from harness.finetuning.methods import adapt
 from harness.finetuning.module_names import MODULE_NAMES
+from harness.finetuning.projection_updates import Lora
 from harness.finetuning.protocol import Protocol
 from tests.finetuning.methods.models import END, NAMES, PAD, adapted, batch, make_backbone
 

@@ -8,12 +8,13 @@ import pytest
 import torch
 import transformers
 
-from harness.finetuning.adaptation import ADAPTATIONS, Lora
+from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.heads.classifier import Classifier
 from harness.finetuning.methods import adapt
 from harness.finetuning.methods.parts import freeze_unused
 from harness.finetuning.module_discovery import discovered, names_in
 from harness.finetuning.module_names import MODULE_NAMES, unsupported_adaptation
+from harness.finetuning.projection_updates import Lora
 from harness.finetuning.protocol import Protocol
 from harness.pretraining.checkpoint_import import adopt
 from tests.finetuning.methods.models import VOCAB, batch, learn, make_backbone, trained

@@ -8,7 +8,8 @@ import pytest
 import harness
 from harness.execution.stages.search import with_settings
 from harness.experiment.source import DeclarationError
-from harness.finetuning.adaptation import Full, Lora
+from harness.finetuning.adaptation import Full
+from harness.finetuning.projection_updates import Lora
 from harness.finetuning.protocol import Finetune
 from harness.finetuning.search import optuna_search
 from harness.finetuning.search.space import num_points, parameters, points
@@ -61,7 +62,8 @@ def test_tpe_searches_adaptations(tmp_path: Path) -> None:
         return Trial(number, value, "complete", 0.0, 1, params)
 
     one = sweep(sampler="tpe", trials=24)
-    trials = optuna_search.search(one, objective, name="x", storage=tmp_path / "optuna.db")
+    file = tmp_path / "optuna.db"
+    trials = optuna_search.search(one, objective, name="x", storage=file, max_epochs=3)
     best = best_trial(trials).params
     assert (best["adaptation"], best["lora.rank"]) == ("lora", 8)
     shares = optuna_search.importances(

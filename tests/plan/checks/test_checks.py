@@ -289,6 +289,25 @@ def test_a_pruner_without_enough_trials_is_found() -> None:
 
 
 @pytest.mark.parametrize(
+    ("pruner", "epochs", "words"),
+    [
+        ("median", 1, "the pruner median ends trials after an epoch, but all have a single one"),
+        ("hyperband", 1, "all have a single one"),
+        ("hyperband", 2, "with at most 2 epochs, hyperband has a single bracket"),
+        ("hyperband", 3, ""),
+        ("successive_halving", 2, ""),
+    ],
+)
+def test_a_pruner_that_the_epochs_do_not_suit_is_found(
+    pruner: str, epochs: int, words: str
+) -> None:
+    space = {"learning_rate": [1e-4, 1e-3], "epochs": [epochs]}
+    sweep = {"trials": 12, "sampler": "tpe", "pruner": pruner, "space": space}
+    lines = found("unsuited_sampler", planned(sweep=sweep))
+    assert len(lines) == bool(words) and words in " ".join(lines)
+
+
+@pytest.mark.parametrize(
     ("compute", "warned"),
     [
         ({"strategy": "fsdp"}, True),
