@@ -221,14 +221,14 @@ class Evaluate(ConfigModel):
 
     def _check_intermediate(self, one: IntermediateTask) -> None:
         known = self.known_tasks
-        for name in one.tasks:
+        for name, siamese in zip(one.tasks, one.objectives, strict=True):
             if name not in known:
                 raise ValueError(unknown_name("the intermediate task", name, known))
             if not known[name].train:
                 raise ValueError(f"an intermediate task needs a train set, but {name} has none")
-            if one.siamese and (why := siamese_problem(known[name], one.siamese)):
+            if siamese and (why := siamese_problem(known[name], siamese)):
                 raise ValueError(why)
-        if why := mixture_problem([known[name] for name in one.tasks]):
+        if why := mixture_problem([known[name] for name in one.tasks], one.is_joint):
             raise ValueError(f"intermediate_tasks: {why}")
         for name in one.target_tasks or ():
             if name not in self.chosen:

@@ -80,9 +80,10 @@ class Finetune(ConfigModel):
 class Protocol(ConfigModel):
     """How models are fine-tuned and scored: equal for all arms, shown under every table."""
 
-    pooling: Literal["native", "cls", "last", "mean", "max"] = "native"
+    pooling: Literal["native", "cls", "last", "mean", "max", "mean_sqrt_len"] = "native"
     """Input of the output layer: the state of the first token (`cls`) or the `last`, the `mean` or
-    `max` over tokens, or the `native` one of the representation: the first token of bidirectional
+    `max` over tokens, their sum over the root of their number (`mean_sqrt_len`, Cer et al. 2018),
+    or the `native` one of the representation: the first token of bidirectional
     networks, the last of causal ones, both ends of a biLM or a biLSTM, the mean of static
     embeddings. Where embeddings are compared, `native` is a sentence-transformers model's own
     pooling."""

@@ -9,11 +9,15 @@ from harness.core.config import ConfigModel
 from harness.finetuning.protocol import Finetune
 from harness.tasks.task import Task
 
-Siamese = Literal["softmax", "cosine", "triplet", "contrastive", "dropout_pairs"]
+Siamese = Literal[
+    "softmax", "infersent", "cosine", "triplet", "contrastive", "dropout_pairs", "ranking"
+]
 """Training objective of a bi-encoder."""
-OF_VECTORS = ("triplet", "contrastive", "dropout_pairs")
+OF_VECTORS = ("triplet", "contrastive", "dropout_pairs", "ranking")
 """Those that compare vectors alone, without outputs for the examples."""
 OF_TRIPLETS = ("triplet", "contrastive")
+WITHIN_BATCH = ("dropout_pairs", "ranking")
+"""Those whose negatives are the other texts of a batch alone."""
 ENTAILED, CONTRADICTED = "entailment", "contradiction"
 """Labels from which triplets are built."""
 
@@ -27,12 +31,15 @@ class IntermediateTask(ConfigModel):
     same labels whose examples are mixed (SNLI and MNLI; Reimers and Gurevych 2019, section 3.1)."""
     target_tasks: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     """Tasks fine-tuned from the resulting model; null: all others."""
-    siamese: Siamese | None = None
+    siamese: Siamese | tuple[Siamese, ...] | None = None
     """Bi-encoder training, with both texts encoded separately (Reimers and Gurevych 2019, section
     3): `softmax` over (u, v, |u - v|) for classes, `cosine` for values, or the `triplet` loss of an
     anchor, an entailed and a contradicted text. SimCSE (Gao et al. 2021): `contrastive` on the same
-    triplets (equation 5), or `dropout_pairs` of each text with itself (equation 4), for any task;
-    null: no bi-encoder."""
+    triplets (equation 5), or `dropout_pairs` of each text with itself (equation 4), for any task.
+    `infersent`: a hidden layer and a softmax over (u, v, |u - v|, u * v) (Conneau et al. 2017);
+    `ranking`: the right choice among those of the batch, by dot products, for multiple choice
+    (Henderson et al. 2017). A list has an objective for each task, which are learned together, each
+    batch on one task (Cer et al. 2018); null: no bi-encoder."""
     finetune: Finetune | None = None
     """Settings of the intermediate training; those not set are of `evaluate.finetune`."""
 
@@ -43,15 +50,37 @@ class IntermediateTask(ConfigModel):
             raise ValueError(f"must be a name or a list of two or more, but has {len(task)}")
         return task
 
+    @model_validator(mode="after")
+    def _an_objective_each(self) -> "IntermediateTask":
+        if self.is_joint and len(self.objectives) != len(self.tasks):
+            raise ValueError(
+                f"siamese must be one objective, or a list of one for each task, but there are "
+                f"{len(self.objectives)} for {len(self.tasks)}"
+            )
+        return self
+
     @property
     def tasks(self) -> tuple[str, ...]:
         """The names of all its tasks."""
         return (self.task,) if isinstance(self.task, str) else self.task
 
     @property
+    def is_joint(self) -> bool:
+        """Whether each task has its own objective, instead of one for their mixed examples."""
+        return isinstance(self.siamese, tuple)
+
+    @property
+    def objectives(self) -> tuple[Siamese | None, ...]:
+        """The bi-encoder objective of each task; null: none."""
+        if isinstance(self.siamese, tuple):
+            return self.siamese
+        return (self.siamese,) * len(self.tasks)
+
+    @property
     def label(self) -> str:
         """Name in tables: `micro-mnli (siamese softmax) for micro-rte`."""
-        how = f" (siamese {self.siamese})" if self.siamese else ""
+        named = self.objectives if self.is_joint else self.objectives[:1]
+        how = f" (siamese {' + '.join(map(str, named))})" if self.siamese else ""
         settings = ""
         if self.finetune:
             fields = self.finetune.model_dump(exclude_none=True)
@@ -100,6 +129,9 @@ def siamese_problem(task: Task, siamese: Siamese) -> str:
     if siamese == "dropout_pairs":
         words = f"siamese: {siamese} needs texts, but those of {task.name} are lists of words"
         return words if task.kind == "tagging" else ""
+    if siamese == "ranking":
+        kind = f"siamese: {siamese} needs a multiple-choice task, but {task.name} is of {task.kind}"
+        return kind if task.kind != "multiple_choice" else ""
     if len(task.text_fields) != 2 or task.kind not in ("classification", "regression"):
         return f"siamese needs a pair of texts with a class or a value, but {task.name} has none"
     if (siamese == "cosine") != (task.kind == "regression"):
@@ -113,15 +145,19 @@ def siamese_problem(task: Task, siamese: Siamese) -> str:
     return ""
 
 
-def mixture_problem(tasks: Sequence[Task]) -> str:
-    """Why the examples of `tasks` cannot be mixed; empty if they can."""
+def mixture_problem(tasks: Sequence[Task], is_joint: bool = False) -> str:
+    """Why the examples of `tasks` cannot be mixed; empty if they can.
+
+    Args:
+        is_joint: whether each task keeps its own objective, so that it must only differ.
+    """
     first, *others = tasks
-    if others and first.kind not in ("classification", "regression"):
+    if others and not is_joint and first.kind not in ("classification", "regression"):
         return f"mixed tasks must have classes or values, but {first.name} is of {first.kind}"
-    for other in others:
-        if other.name == first.name:
+    for number, other in enumerate(others):
+        if other.name in (one.name for one in tasks[: number + 1]):
             return f"mixed tasks must differ, but {other.name} is given twice"
-        if _mixed_as(other) != _mixed_as(first):
+        if not is_joint and _mixed_as(other) != _mixed_as(first):
             sides = " and ".join(f"{one.name} {_mixed_as(one)}" for one in (first, other))
             return (
                 f"mixed tasks must have equal kinds, labels and numbers of texts, but have {sides}"

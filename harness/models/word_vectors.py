@@ -1,10 +1,11 @@
-"""Token embeddings from a file of word vectors."""
+"""Token embeddings from word vectors of a file or a network."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 from torch import nn
+from transformers import PreTrainedModel
 
 from harness.models.backbone import Backbone
 
@@ -36,6 +37,21 @@ def init_embeddings(
         if word in found:
             embedding.weight[number] = torch.tensor(found[word])
     return sum(word in found for word in words)
+
+
+@torch.no_grad()
+def copy_embeddings(source: PreTrainedModel, target: PreTrainedModel) -> None:
+    """Copies the token embeddings [V, E] of one network into another.
+
+    Raises:
+        ValueError: they have other shapes.
+    """
+    given, own = source.get_input_embeddings(), target.get_input_embeddings()
+    assert isinstance(given, nn.Embedding) and isinstance(own, nn.Embedding)
+    shapes = [list(table.weight.shape) for table in (own, given)]
+    if shapes[0] != shapes[1]:
+        raise ValueError(f"token embeddings {shapes[0]} cannot start from vectors {shapes[1]}")
+    own.weight.copy_(given.weight)
 
 
 def read_vectors(path: Path, words: set[str], width: int, field: str) -> dict[str, list[float]]:

@@ -107,7 +107,8 @@ class TaskChain:
             if one.leads_to(task.name):
                 known, settings = evaluate.known_tasks, one.finetune or evaluate.finetune
                 before = [known[name] for name in one.tasks]
-                body = {"body": self._train(before, body, settings, one.siamese, mixed=True)}
+                key = self._train(before, body, settings, one.objectives, mixed=not one.is_joint)
+                body = {"body": key}
         return body
 
     def _prompt_trainings(self) -> dict[str, str]:
@@ -151,16 +152,24 @@ class TaskChain:
         tasks: Sequence[Task],
         body: Parents,
         settings: Finetune,
-        siamese: str | None = None,
+        objectives: Sequence[str | None] = (),
         mixed: bool = False,
         prompts: PromptTraining | None = None,
     ) -> str:
         """Adds the training on `tasks`: if `mixed`, as one task; on their `prompts`; else with a
-        head for each."""
+        head for each.
+
+        Args:
+            objectives: of bi-encoders, one for each task; empty: none.
+        """
+        contents = [
+            {**self.graph.task_content(task), "siamese": siamese}
+            for task, siamese in zip(tasks, objectives or [None] * len(tasks), strict=True)
+        ]
         evaluate, fraction = self.arm.evaluate, self.pretrain_fraction
         mixing = prompts.mixing if prompts else evaluate.multitask
         spec: dict[str, Any] = {
-            "tasks": [{**self.graph.task_content(task), "siamese": siamese} for task in tasks],
+            "tasks": contents,
             "protocol": self.graph.protocol_content(evaluate.protocol),
             "finetune": self.graph.dump(settings),
             "mixing": self.graph.dump(mixing) if mixing else None,

@@ -46,7 +46,8 @@ class PretrainSettings(ConfigModel):
     module: str | None = None
     """The LightningModule of a plug-in; null: the harness's own."""
     init_from: "PretrainSettings | None" = None
-    """A run whose weights this one starts from: its fields where they differ from these."""
+    """A run whose weights this one starts from: its fields where they differ from these. Of static
+    vectors, another network takes its initial token embeddings alone."""
     teacher: "PretrainSettings | None" = None
     """A run to learn from (`objective.distillation`): its fields where they differ from these."""
 
@@ -59,3 +60,9 @@ class PretrainSettings(ConfigModel):
     def representation(self) -> str:
         """Representation after pretraining: that of the last objective."""
         return self.objectives[-1].representation
+
+    @property
+    def starts_from_vectors(self) -> bool:
+        """Whether `init_from` gives token embeddings alone: static vectors for another network."""
+        kinds = [run.model.family == "static" for run in (self, self.init_from) if run]
+        return kinds == [False, True]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import pytorch_lightning as pl
 import torch
+from torch import nn
 from torch.nn import functional as F
 from transformers import GPT2LMHeadModel, PreTrainedTokenizerFast
 
@@ -330,7 +331,7 @@ def test_both_orders_are_encoded_and_added(tokenizer: PreTrainedTokenizerFast) -
     for family in ("bert", "gpt2"):
         backbone = build(MODELS[family], SIZE, tokens, FAMILIES[family].representations[0], seed=0)
         model = heads[0].make_model(backbone, ADAPTATIONS["full"]).eval()
-        assert isinstance(model, Classifier)
+        assert isinstance(model, Classifier) and isinstance(model.head, nn.Linear)
         one, other = heads[0].encode(there), heads[0].encode(back)
         assert one.swapped
         assert one.swapped.input_ids.values.tolist() == other.input_ids.values.tolist()

@@ -100,6 +100,24 @@ def test_mixed_tasks_are_one_stage() -> None:
     assert of_kind(alone, "train_tasks")[0].spec["mixed"] is None  # which leaves keys as they were
 
 
+JOINT = {
+    "task": ["micro-swag", "micro-dialogue", "micro-mnli"],
+    "siamese": ["ranking", "ranking", "infersent"],
+}
+
+
+def test_objectives_of_several_tasks_are_one_stage() -> None:
+    plan = planned(intermediate_tasks=[JOINT])
+    (stage,) = of_kind(plan, "train_tasks")
+    assert task_names(stage) == JOINT["task"] and stage.spec["mixed"] is None
+    assert [task["siamese"] for task in stage.spec["tasks"]] == JOINT["siamese"]
+    assert stage_of(plan, "micro-rte").parents["body"] == stage.key
+    assert Evaluate.read({"intermediate_tasks": [JOINT]}).other_tasks == {
+        "intermediate tasks": "micro-swag + micro-dialogue + micro-mnli "
+        "(siamese ranking + ranking + infersent)"
+    }
+
+
 def test_a_mixture_is_for_other_tasks() -> None:
     plan = planned(intermediate_tasks=[{"task": ["micro-rte", "micro-qnli"]}])
     assert "body" not in stage_of(plan, "micro-rte").parents
@@ -213,6 +231,34 @@ def test_intermediate_tasks_can_be_unsupported() -> None:
             {"intermediate_tasks": [{"task": ["micro-mnli", "micro-cola"], "siamese": "softmax"}]},
             "siamese needs a pair of texts with a class or a value, but micro-cola has none",
         ),
+        (
+            {"intermediate_tasks": [{**JOINT, "siamese": ["ranking", "infersent"]}]},
+            "siamese must be one objective, or a list of one for each task, but there are 2 for 3",
+        ),
+        (
+            {"intermediate_tasks": [{"task": "micro-swag", "siamese": ["ranking", "infersent"]}]},
+            "siamese must be one objective, or a list of one for each task, but there are 2 for 1",
+        ),
+        (
+            {"intermediate_tasks": [{**JOINT, "siamese": ["ranking", "infersent", "softmax"]}]},
+            "siamese needs a pair of texts with a class or a value, but micro-dialogue has none",
+        ),
+        (
+            {
+                "intermediate_tasks": [
+                    {"task": ["micro-mnli"] * 2, "siamese": ["softmax", "triplet"]}
+                ]
+            },
+            "mixed tasks must differ, but micro-mnli is given twice",
+        ),
+        (
+            {
+                "intermediate_tasks": [
+                    {"task": ["micro-swag", "micro-dialogue"], "siamese": "ranking"}
+                ]
+            },
+            "mixed tasks must have classes or values, but micro-swag is of multiple_choice",
+        ),
         ({"multitask": {}, "adaptation": "prompt"}, "needs the adaptation full, but it is prompt"),
         ({"multitask": {"temperature": 0.5}}, "greater than or equal to 1"),
     ],
@@ -314,3 +360,19 @@ def test_mixed_tasks_train_as_one(runner: StageRunner) -> None:
     assert list(figures) == ["micro-mnli + micro-cb"]
     assert figures["micro-mnli + micro-cb"]["steps"] == 2 * 16 / 8
     assert len(list((runner.out(stage.key) / "heads").iterdir())) == 1
+
+
+def test_objectives_of_several_tasks_are_learned_together(runner: StageRunner) -> None:
+    """Each with a head of its own, and as many updates as one by one."""
+    suite: dict[str, Any] = {"suite": "micro-sts-v1", "tasks": ["micro-sickr"]}
+    suite["protocol"] = {**FAST["protocol"], "pooling": "mean_sqrt_len"}
+    trained, plain = planned(**suite, intermediate_tasks=[JOINT]), planned(**suite)
+    for plan in (trained, plain):
+        runner.run(plan)
+    (stage,) = of_kind(trained, "train_tasks")
+    figures = json.loads((runner.out(stage.key) / "tasks.json").read_text())
+    assert {*figures} == {*JOINT["task"]}
+    assert sum(one["steps"] for one in figures.values()) == 3 * 16 / 8
+    assert len(list((runner.out(stage.key) / "heads").iterdir())) == 3
+    after, before = (predictions(runner, plan.finetune_runs[0].key) for plan in (trained, plain))
+    assert not np.array_equal(after, before)

@@ -70,7 +70,8 @@ def pretrained(record: StageResult, store: Store) -> tuple[StageResult, tuple[Ta
 
 def _step(spec: Mapping[str, Any]) -> TaskStep:
     tasks = [Task.model_validate({"name": t["task"], **t["content"]}) for t in spec["tasks"]]
-    siamese, epochs = spec["tasks"][0].get("siamese"), spec["finetune"]["epochs"]
+    objectives = dict.fromkeys(task.get("siamese") or "" for task in spec["tasks"])
+    siamese, epochs = " + ".join(objectives), spec["finetune"]["epochs"]
     names = " + ".join(task.name for task in tasks)
     how = f"siamese {siamese}" if siamese else "fine-tuning"
     line = f"{names}; {how}; {epochs} epochs; fine-tuning seed {spec['seed']}"

@@ -21,7 +21,7 @@ from harness.finetuning.compatibility import (
 from harness.finetuning.projection_updates import Adalora
 from harness.finetuning.protocol import UNSEEING, Finetune
 from harness.finetuning.search.space import branches_of
-from harness.finetuning.task_chain import OF_VECTORS, IntermediateTask
+from harness.finetuning.task_chain import OF_VECTORS, WITHIN_BATCH, IntermediateTask
 from harness.models import LEARNED_POSITIONS
 from harness.tasks.perturbation import alignment_problem
 
@@ -95,14 +95,15 @@ def _intermediate_problems(arm: Arm, one: IntermediateTask) -> Problems:
     as_text = one.siamese is None and answered_as_text(task, evaluate.protocol)
     in_pairs = one.siamese is None and task.kind == "coreference"
     where = f"{arm.name!r}: evaluate.intermediate_tasks: of {' + '.join(one.tasks)}, "
-    if settings.sift_weight and (as_text or in_pairs or one.siamese in OF_VECTORS):
-        by = "text" if as_text else "pairs of mentions" if in_pairs else one.siamese
+    of_vectors = [objective for objective in one.objectives if objective in OF_VECTORS]
+    if settings.sift_weight and (as_text or in_pairs or of_vectors):
+        by = "text" if as_text else "pairs of mentions" if in_pairs else of_vectors[0]
         yield (
             ("evaluate", "intermediate_tasks"),
             f"{where}finetune.sift_weight needs outputs that are classes, places or values, but it "
             f"is trained by {by}; leave it out",
         )
-    if one.siamese == "dropout_pairs" and not model.has_dropout:
+    if "dropout_pairs" in one.objectives and not model.has_dropout:
         yield (
             ("evaluate", "intermediate_tasks"),
             f"{where}siamese: dropout_pairs needs a network with dropout, but that of a "
@@ -110,10 +111,11 @@ def _intermediate_problems(arm: Arm, one: IntermediateTask) -> Problems:
             f"{model.attention_dropout:g} has none: set one of them, or both views of "
             "a text are equal",
         )
-    if one.siamese == "dropout_pairs" and settings.batch_size < 2:
+    within_batch = [objective for objective in one.objectives if objective in WITHIN_BATCH]
+    if within_batch and settings.batch_size < 2:
         yield (
             ("evaluate", "intermediate_tasks"),
-            f"{where}siamese: dropout_pairs needs a finetune.batch_size of at least 2, as the "
+            f"{where}siamese: {within_batch[0]} needs a finetune.batch_size of at least 2, as the "
             "other texts of a batch are the negatives, but it is 1",
         )
 

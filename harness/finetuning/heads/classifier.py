@@ -55,7 +55,7 @@ class Classifier(TaskModel):
         self.hidden: nn.Module = nn.Identity()
         if protocol.head == "mlp":
             self.hidden = mlp(output_layer(backbone, width, width), protocol.head_dropout)
-        self.head = output_layer(backbone, width, num_outputs)
+        self.head: nn.Module = output_layer(backbone, width, num_outputs)
         self.mix: ScalarMix | None = None
         self.standardise: nn.Module = nn.Identity()
         self.layer: int | None = None

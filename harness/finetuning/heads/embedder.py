@@ -17,6 +17,9 @@ from harness.finetuning.protocol import Protocol
 from harness.models.backbone import Backbone
 from harness.models.checkpoints.sentence_embeddings import SentenceEmbedding
 
+HIDDEN = 512
+"""Units of InferSent's hidden layer (facebookresearch/InferSent, train_nli.py: `--fc_dim 512`)."""
+
 
 class Embedder(Classifier):
     """A model whose outputs are the pooled vectors of a layer (null: the last); with `native`
@@ -58,13 +61,38 @@ class PairEmbedder(Embedder):
 
     def __init__(self, backbone: Backbone, num_outputs: int, protocol: Protocol) -> None:
         super().__init__(backbone, num_outputs, protocol)
-        self.head = output_layer(backbone, 3 * self.width, num_outputs)
+        self.head = self._classifier(num_outputs)
+
+    def _classifier(self, num_outputs: int) -> nn.Module:
+        """From the features of pairs to logits [B, C]."""
+        return output_layer(self.backbone, 3 * self.width, num_outputs)
+
+    def compared(self, u: Tensor, v: Tensor) -> Tensor:
+        """[B, 3 E], from both vectors [B, E] of each pair."""
+        return torch.cat((u, v, (u - v).abs()), -1)
 
     def outputs(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
         """[B, C], from the states [2 B, T, H]."""
         u, v = grouped(super().outputs(batch, states), 2)
-        logits: Tensor = self.head(torch.cat((u, v, (u - v).abs()), -1))
+        logits: Tensor = self.head(self.compared(u, v))
         return logits
+
+
+class InferSentEmbedder(PairEmbedder):
+    """A model whose outputs are the logits of pairs from (u, v, |u - v|, u * v) by a hidden layer
+    of HIDDEN units with tanh and a linear layer (Conneau et al. 2017; facebookresearch/InferSent,
+    models.py, `NLINet`)."""
+
+    def _classifier(self, num_outputs: int) -> nn.Module:
+        return nn.Sequential(
+            output_layer(self.backbone, 4 * self.width, HIDDEN),
+            nn.Tanh(),
+            output_layer(self.backbone, HIDDEN, num_outputs),
+        )
+
+    def compared(self, u: Tensor, v: Tensor) -> Tensor:
+        """[B, 4 E], from both vectors [B, E] of each pair."""
+        return torch.cat((super().compared(u, v), u * v), -1)
 
 
 def grouped(outputs: Tensor, size: int) -> tuple[Tensor, ...]:

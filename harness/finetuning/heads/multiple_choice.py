@@ -26,10 +26,9 @@ class MultipleChoice(TaskHead):
     def encode(self, examples: Examples) -> Encoded:
         """A row is the context with one choice; two context texts are joined by a space."""
         assert examples.choices is not None, f"{self.task.name} has no choices"
-        contexts = [" ".join(filter(None, texts)) for texts in examples.texts]
         pairs = [
             (context, choice)
-            for context, choices in zip(contexts, examples.choices, strict=True)
+            for context, choices in zip(contexts(examples), examples.choices, strict=True)
             for choice in choices
         ]
         first_rows = np.cumsum([0, *map(len, examples.choices)])
@@ -54,6 +53,11 @@ class MultipleChoice(TaskHead):
     def decode(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
         """[B] indices of the best choices."""
         return list(side_by_side(outputs, batch["num_choices"]).argmax(1).tolist())
+
+
+def contexts(examples: Examples) -> list[str]:
+    """[num_examples] contexts, two texts joined by a space."""
+    return [" ".join(filter(None, texts)) for texts in examples.texts]
 
 
 def side_by_side(outputs: Tensor, num_choices: Tensor) -> Tensor:

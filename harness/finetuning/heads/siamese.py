@@ -1,5 +1,6 @@
 """Both texts of a pair encoded separately by one network: similarity without training, and
-bi-encoders trained by comparing the vectors (Reimers and Gurevych 2019; Gao et al. 2021).
+bi-encoders trained by comparing the vectors (Conneau et al. 2017; Henderson et al. 2017; Reimers
+and Gurevych 2019; Gao et al. 2021).
 
 Shapes: B items, N candidates, H width of an embedding.
 """
@@ -15,8 +16,14 @@ from torch.nn import functional as F
 from harness.finetuning.adaptation import Adaptation, Frozen
 from harness.finetuning.divergences import squared_differences
 from harness.finetuning.heads.classification import Classification
-from harness.finetuning.heads.embedder import Embedder, PairEmbedder, grouped
+from harness.finetuning.heads.embedder import (
+    Embedder,
+    InferSentEmbedder,
+    PairEmbedder,
+    grouped,
+)
 from harness.finetuning.heads.head import TaskHead
+from harness.finetuning.heads.multiple_choice import contexts
 from harness.finetuning.inputs import Batch, Encoded
 from harness.finetuning.task_chain import CONTRADICTED, ENTAILED
 from harness.finetuning.task_model import TaskModel
@@ -72,6 +79,14 @@ class Softmax(SeparateTexts, Classification):
     def make_model(self, backbone: Backbone, adaptation: Adaptation) -> TaskModel:
         """A bi-encoder with a softmax layer; `adaptation` is ignored."""
         return PairEmbedder(backbone, self.num_outputs, self.protocol)
+
+
+class InferSent(Softmax):
+    """Cross-entropy over the classes of a pair, by InferSent's features and hidden layer."""
+
+    def make_model(self, backbone: Backbone, adaptation: Adaptation) -> TaskModel:
+        """A bi-encoder with InferSent's classifier; `adaptation` is ignored."""
+        return InferSentEmbedder(backbone, self.num_outputs, self.protocol)
 
 
 class Cosine(Similarity):
@@ -165,6 +180,40 @@ class DropoutPairs(Similarity):
         return contrastive_loss(*grouped(outputs, 2))
 
 
+class Ranking(Similarity):
+    """Of the right choices of a batch, a context must find its own (Henderson et al. 2017): the
+    next sentence of a text, or the response in a dialogue. Wrong choices are not used."""
+
+    def encode(self, examples: Examples) -> Encoded:
+        """Two rows per item: the context and its right choice; equal choices have equal labels."""
+        assert examples.choices is not None, f"{self.task.name} has no choices"
+        named = zip(examples.choices, examples.labels, strict=True)
+        right = [choices[int(label)] for choices, label in named]
+        rows = [(text,) for pair in zip(contexts(examples), right, strict=True) for text in pair]
+        numbers = np.unique(right, return_inverse=True)[1].astype(np.int64)
+        return self.tokenized(rows, numbers, 2 * np.arange(len(examples) + 1))
+
+    def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
+        """Mean cross-entropy of vectors [2 B, H]."""
+        first, second = grouped(outputs, 2)
+        return ranking_loss(first, second, batch["labels"])
+
+
+def ranking_loss(inputs: Tensor, responses: Tensor, numbers: Tensor) -> Tensor:
+    """Scalar mean of -log(exp(x_i . y_i) / sum_j exp(x_i . y_j)) (Henderson et al. 2017), where j
+    skips other responses that equal y_i, which are no wrong ones.
+
+    Args:
+        inputs: [B, H] x.
+        responses: [B, H] y.
+        numbers: [B], the same for equal responses.
+    """
+    own = torch.eye(len(inputs), dtype=torch.bool, device=inputs.device)
+    equal = (numbers[:, None] == numbers) & ~own
+    scores = (inputs @ responses.T).masked_fill(equal, -torch.inf)
+    return F.cross_entropy(scores, torch.arange(len(inputs), device=inputs.device))
+
+
 def contrastive_loss(anchors: Tensor, candidates: Tensor) -> Tensor:
     """Scalar mean of -log(exp(cos(h_i, c_i) / t) / sum_j exp(cos(h_i, c_j) / t)) with t =
     TEMPERATURE (Gao et al. 2021, equation 1).
@@ -218,9 +267,11 @@ def triplets(examples: Examples, labels: Sequence[str]) -> list[tuple[str, str, 
 
 SIAMESE: dict[str, type[TaskHead]] = {
     "softmax": Softmax,
+    "infersent": InferSent,
     "cosine": Cosine,
     "triplet": Triplet,
     "contrastive": Contrastive,
     "dropout_pairs": DropoutPairs,
+    "ranking": Ranking,
 }
 """Name (`harness.finetuning.task_chain.Siamese`) to head."""

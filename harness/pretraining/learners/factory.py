@@ -13,7 +13,7 @@ from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
 from harness.models.build import build, load
 from harness.models.embedding_noise import gaussian, perturb
-from harness.models.word_vectors import init_embeddings
+from harness.models.word_vectors import copy_embeddings, init_embeddings
 from harness.pretraining.learners.corrective import make_corrective
 from harness.pretraining.learners.distillation import Distilled
 from harness.pretraining.learners.learner import Learner
@@ -136,7 +136,10 @@ def make_learner(
         torch.manual_seed(seed)
         learner = LEARNERS[learner_name(spec)](Run(spec, tokens, seed, folders))
     if "init_from" in folders:
-        weights = load(folders["init_from"] / "model").network.state_dict()
-        learner.init_from(weights)
+        start = load(folders["init_from"] / "model").network
+        if spec.starts_from_vectors:
+            copy_embeddings(start, learner.backbone.network)
+        else:
+            learner.init_from(start.state_dict())
     learner.backbone.objective = spec.objectives[-1].model_dump(mode="json")
     return learner

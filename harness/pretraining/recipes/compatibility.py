@@ -8,7 +8,7 @@ from harness.pretraining.objectives.objective import Objective, Relations
 from harness.pretraining.objectives.outputs import Cooccurrence, WithGenerator
 from harness.pretraining.objectives.transforms.spans import SpanCorruption, spans_needed
 from harness.pretraining.recipes.pair_compatibility import mark_problems, pair_problems
-from harness.pretraining.recipes.static_compatibility import static_problems
+from harness.pretraining.recipes.static_compatibility import embedding_problems, static_problems
 from harness.pretraining.settings import PretrainSettings
 from harness.pretraining.steps import planned_steps
 
@@ -111,8 +111,8 @@ def _representation(run: PretrainSettings, objective: Objective) -> Iterator[str
 
 
 def _vectors(run: PretrainSettings) -> Iterator[str]:
-    """Vectors of a file that other weights would replace, or that nothing would read. A run
-    `init_from` has the same model, and so the same file."""
+    """Vectors of a file or a run that other weights would replace, or that nothing would read. A
+    run `init_from` of the same model has the same file."""
     last = run.objectives[-1]
     distillation = last.distillation
     counts = isinstance(last.output, Cooccurrence)
@@ -121,8 +121,12 @@ def _vectors(run: PretrainSettings) -> Iterator[str]:
         f"the output {last.output.kind} ignores": isinstance(last.output, WithGenerator),
         f"the output {last.output.kind} adds vectors of contexts to": counts,
     }
-    for other in (name for name, is_there in others.items() if run.model.vectors and is_there):
-        yield f"{other} the word vectors of model.vectors: leave one out"
+    given = {"init_from": run.starts_from_vectors, "model.vectors": run.model.vectors}
+    sources = [name for name, is_given in given.items() if is_given]
+    for other in (name for name, is_there in others.items() if sources and is_there):
+        yield f"{other} the word vectors of {sources[0]}: leave one out"
+    if len(sources) == 2:
+        yield "init_from replaces the word vectors of model.vectors: leave one out"
 
 
 def _beside_masked_tokens(objective: Objective) -> list[str]:
@@ -237,6 +241,9 @@ def _start(run: PretrainSettings) -> Iterator[str]:
     if start is None:
         return
     yield from _same_text(run, "init_from", start)
+    if run.starts_from_vectors:
+        yield from embedding_problems(run, start)
+        return
     if (start.model, start.size) != (run.model, run.size):
         yield "init_from must have the model and the size of the run itself"
     pairs = [one.packing.format in PAIR_FORMATS for one in (start, run)]

@@ -11,7 +11,8 @@ class Pretrain(PretrainSettings):
     for compatibility."""
 
     init_from: "Pretrain | None" = None
-    """A run whose weights this one starts from: its fields where they differ from these."""
+    """A run whose weights this one starts from: its fields where they differ from these. Of static
+    vectors, another network takes its initial token embeddings alone."""
     teacher: "Pretrain | None" = None
     """A run to learn from (`objective.distillation`): its fields where they differ from these."""
 

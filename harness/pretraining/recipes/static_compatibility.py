@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from harness.data.corpora.packing import Packing
-from harness.models import Architecture
+from harness.models import FAMILY_FIELDS, Architecture
 from harness.pretraining.objectives.outputs import Cooccurrence
 from harness.pretraining.settings import PretrainSettings
 
@@ -48,4 +48,22 @@ def _counts(run: PretrainSettings) -> Iterator[str]:
             "the output cooccurrence starts from random vectors of words and of contexts, of which "
             "runs keep the sum: leave init_from and continued_pretraining out, or give another "
             "objective"
+        )
+
+
+def embedding_problems(run: PretrainSettings, vectors: PretrainSettings) -> Iterator[str]:
+    """Vectors of `init_from` that a network cannot take as its token embeddings."""
+    family, families = run.model.family, FAMILY_FIELDS["vectors"]
+    if family not in families:
+        yield (
+            f"init_from of static vectors gives token embeddings to {', '.join(families[1:])}, but "
+            f"family is {family}"
+        )
+        return
+    halves = 2 if family == "elmo" else 1  # an ELMo reads what is as wide as one direction
+    width = run.model.embedding_size or run.size.hidden_size // halves
+    if vectors.size.hidden_size != width:
+        yield (
+            f"init_from must have static vectors as wide as the token embeddings, {width}, but "
+            f"they have {vectors.size.hidden_size}: set init_from.size.hidden_size to {width}"
         )

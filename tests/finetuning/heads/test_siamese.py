@@ -28,7 +28,7 @@ from harness.tasks.load_examples import load_examples
 
 SIZE = Size(num_layers=1, hidden_size=16, num_heads=2, intermediate_size=32)
 PROTOCOL = Protocol(pooling="mean", head_dropout=0, max_sequence_length=32)
-FEEDS = {"cosine": "micro-stsb", "dropout_pairs": "micro-sst2"}
+FEEDS = {"cosine": "micro-stsb", "dropout_pairs": "micro-sst2", "ranking": "micro-swag"}
 """Objective to task; micro-mnli for others."""
 DRAWN = ("encoder", "decoder", "encoder_decoder", "recurrent", "static")
 """Kinds of families whose networks are drawn at random."""
@@ -152,7 +152,7 @@ def test_classes_are_predicted_from_both_vectors_and_their_difference(
     made = head("softmax", tokenizer)
     examples = load_examples(TASKS["micro-mnli"], "train").head(3)
     model = made.make_model(load(folder), ADAPTATIONS["full"])
-    assert isinstance(model, PairEmbedder)
+    assert isinstance(model, PairEmbedder) and isinstance(model.head, nn.Linear)
     batch = made.collate(made.encode(examples), np.arange(3))
     model.eval()
     alone = Similarity(TASKS["micro-sts"], PROTOCOL, tokenizer)
@@ -166,6 +166,79 @@ def test_classes_are_predicted_from_both_vectors_and_their_difference(
     expected = nn.CrossEntropyLoss()(by_hand, batch["labels"])
     torch.testing.assert_close(made.loss(model(batch), batch), expected)
     assert made.decode(by_hand, batch) == by_hand.argmax(1).tolist()
+
+
+def test_the_classifier_of_infersent_by_hand(
+    folder: Path, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    """(u, v, |u - v|, u * v), 512 units with tanh, and three classes."""
+    made = head("infersent", tokenizer)
+    examples = load_examples(TASKS["micro-mnli"], "train").head(5)
+    model = made.make_model(load(folder), ADAPTATIONS["full"]).eval()
+    batch = made.collate(made.encode(examples), np.arange(5))
+    alone = Similarity(TASKS["micro-sts"], PROTOCOL, tokenizer)
+    vectors = alone.make_model(load(folder), ADAPTATIONS["full"]).eval()(batch).detach().numpy()
+    u, v = vectors[::2], vectors[1::2]
+    features = np.concatenate([u, v, np.abs(u - v), u * v], 1)
+    weights = [w.detach().numpy() for w in model.get_submodule("head").parameters()]
+    assert [w.shape for w in weights] == [(512, 64), (512,), (3, 512), (3,)]
+    hidden = np.tanh(features @ weights[0].T + weights[1])
+    by_hand = torch.from_numpy(hidden @ weights[2].T + weights[3])
+    found = model(batch)
+    torch.testing.assert_close(found, by_hand)
+    expected = nn.CrossEntropyLoss()(by_hand, batch["labels"])
+    torch.testing.assert_close(made.loss(found, batch), expected)
+
+
+def test_the_ranking_loss_by_hand(
+    vectors: torch.Tensor, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    """Responses 0 and 3 are equal: neither is a wrong answer to the other's context."""
+    numbers = torch.tensor([7, 1, 2, 7, 4, 5])
+    x, y = vectors[::2].double().numpy(), vectors[1::2].double().numpy()
+    losses = []
+    for i in range(6):
+        wrong = [j for j in range(6) if j == i or numbers[j] != numbers[i]]
+        weights = np.exp(x[i] @ y.T)
+        losses.append(-np.log(weights[i] / weights[wrong].sum()))
+    found = head("ranking", tokenizer).loss(vectors, {"labels": numbers})
+    assert float(found) == pytest.approx(float(np.mean(losses)), rel=1e-4)
+    distinct = head("ranking", tokenizer).loss(vectors, {"labels": torch.arange(6)})
+    assert float(distinct) > float(found)
+
+
+def test_contexts_are_ranked_with_their_right_choices(tokenizer: PreTrainedTokenizerFast) -> None:
+    made = head("ranking", tokenizer)
+    examples = load_examples(TASKS["micro-swag"], "train").head(40)
+    data = made.encode(examples)
+    assert examples.choices is not None
+    right = [
+        choices[int(label)]
+        for choices, label in zip(examples.choices, examples.labels, strict=True)
+    ]
+    batch = made.collate(data, np.array([3, 8]))
+    tokens, real = batch["input_ids"], batch["attention_mask"].bool()
+    rows = [ids[used] for ids, used in zip(tokens, real, strict=True)]
+    texts = [examples.texts[3][0], right[3], examples.texts[8][0], right[8]]
+    assert [row.tolist() for row in rows] == tokenizer(texts)["input_ids"]
+    assert len(set(right)) < 40  # some responses are equal, and have equal labels
+    assert isinstance(data.targets, np.ndarray)
+    pairs = {(text, int(number)) for text, number in zip(right, data.targets, strict=True)}
+    assert len(pairs) == len(set(right)) == len({*data.targets.tolist()})
+
+
+def test_ranking_finds_the_next_sentence(folder: Path, tokenizer: PreTrainedTokenizerFast) -> None:
+    """Of the training pairs; the same for one seed."""
+    made = head("ranking", tokenizer)
+    data = made.encode(load_examples(made.task, "train").head(32))
+    settings = Finetune(learning_rate=1e-2, epochs=12, batch_size=16)
+    runs = [finetune(folder, [TaskData(made, data)], settings, seed=0) for _ in range(2)]
+    assert runs[0].losses == runs[1].losses
+    batch = made.collate(data, np.arange(data.num_items))
+    models = made.make_model(load(folder), ADAPTATIONS["full"]), runs[0].model.part(0)
+    with torch.no_grad():
+        losses = [float(made.loss(model.eval()(batch), batch)) for model in models]
+    assert losses[1] < losses[0] - 0.5
 
 
 def examples_of(*rows: tuple[str, str, int]) -> Examples:
@@ -245,6 +318,9 @@ def _margin(model: nn.Module, batch: dict[str, torch.Tensor]) -> float:
         ("micro-rte", "contrastive", "needs the labels entailment and contradiction"),
         ("micro-ner", "dropout_pairs", "needs texts, but those of micro-ner are lists of words"),
         ("micro-sst2", "softmax", "needs a pair of texts"),
+        ("micro-stsb", "infersent", "needs a task of classes"),
+        ("micro-mnli", "ranking", "needs a multiple-choice task, but micro-mnli is of classif"),
+        ("micro-swag", "softmax", "needs a pair of texts"),
         ("micro-ner", "softmax", "needs a pair of texts"),
     ],
 )

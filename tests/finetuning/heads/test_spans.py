@@ -6,6 +6,7 @@ import itertools
 import numpy as np
 import pytest
 import torch
+from torch import nn
 from transformers import BertConfig, BertForQuestionAnswering, PreTrainedTokenizerFast
 
 from harness.finetuning.adaptation import ADAPTATIONS
@@ -223,7 +224,7 @@ def test_no_answer_needs_unanswerable_training_data(
         model = head.make_model(
             make_backbone("bert", "bidirectional", tokenizer), ADAPTATIONS["full"]
         )
-        assert isinstance(model, SpanFinder)
+        assert isinstance(model, SpanFinder) and isinstance(model.head, nn.Linear)
         with torch.no_grad():
             model.head.weight.zero_()
         module = FinetuningModule(model, head.loss, Finetune(), 1, seed=0).train()
@@ -232,7 +233,7 @@ def test_no_answer_needs_unanswerable_training_data(
         other = head.make_model(
             make_backbone("bert", "bidirectional", tokenizer), ADAPTATIONS["full"]
         )
-        assert isinstance(other, SpanFinder)
+        assert isinstance(other, SpanFinder) and isinstance(other.head, nn.Linear)
         other.load_state_dict(model.state_dict())  # as when the best epoch is taken
         with torch.no_grad():  # by its scores, position 0 wins
             other.head.weight.zero_()

@@ -1,4 +1,4 @@
-"""Networks that start from the word vectors of a file."""
+"""Networks that start from the word vectors of a file or of another run."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,9 @@ from torch import nn
 
 from harness.experiment.recipe_defaults import resolve_pretrain
 from harness.models import FAMILY_FIELDS
+from harness.models.build import load
 from harness.pretraining.learners.factory import make_learner
+from harness.pretraining.learners.learner import Learner
 from harness.pretraining.recipes.pretrain import Pretrain
 from tests.pretraining.objectives.transforms.texts import VOCAB, make_vocabulary
 
@@ -34,11 +36,15 @@ def spec_of(recipe: str, vectors: Path | None, **changes: Any) -> Pretrain:
     return resolve_pretrain(fields)
 
 
-def embeddings(spec: Pretrain) -> torch.Tensor:
-    """[V, E] initial token embeddings."""
+def learner_of(spec: Pretrain, **folders: Path) -> Learner:
     vocabulary = make_vocabulary()
     object.__setattr__(vocabulary, "words", WORDS)
-    table = make_learner(spec, vocabulary, 0, {}).backbone.network.get_input_embeddings()
+    return make_learner(spec, vocabulary, 0, folders)
+
+
+def embeddings(spec: Pretrain, **folders: Path) -> torch.Tensor:
+    """[V, E] initial token embeddings."""
+    table = learner_of(spec, **folders).backbone.network.get_input_embeddings()
     assert isinstance(table, nn.Embedding)
     return table.weight.detach()
 
@@ -77,3 +83,54 @@ def test_vectors_that_change_nothing_are_refused(glove: Path) -> None:
     assert again.init_from is not None and again.init_from.model == again.model
     with pytest.raises(ValueError, match=r"the output replaced_token ignores the word vectors"):
         spec_of("bert", glove, objective={"output": "replaced_token"})
+
+
+FAMILIES = ("bert", "roberta", "gpt2", "lstm", "bilstm", "elmo")
+START = {"recipe": "glove", "size": {"hidden_size": 16}, "budget": {"tokens": 0}}
+
+
+def started(family: str, **changes: Any) -> Pretrain:
+    """A network that starts from GloVe's vectors, which are as wide as its embeddings."""
+    factorised = family in ("lstm", "bilstm", "elmo")
+    model: dict[str, Any] = {"embedding_size": 16} if factorised else {}
+    if family == "bilstm":
+        model["family"] = family
+    return spec_of(RECIPES.get(family, "roberta"), None, model=model, **changes)
+
+
+def test_every_network_that_reads_vectors_is_tested() -> None:
+    assert {*FAMILY_FIELDS["vectors"]} == {*FAMILIES, "static"}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_token_embeddings_start_from_another_run(family: str, tmp_path: Path) -> None:
+    """They alone: other weights are those of a run without `init_from`."""
+    spec, plain = started(family, init_from=START), started(family)
+    assert spec.starts_from_vectors and not plain.starts_from_vectors
+    assert spec.init_from is not None and spec.init_from.model.family == "static"
+    learner_of(spec.init_from).save(tmp_path / "model")
+    table = load(tmp_path / "model").network.get_input_embeddings()
+    assert isinstance(table, nn.Embedding)
+    given = table.weight
+    assert torch.equal(embeddings(spec, init_from=tmp_path), given)
+    weights, others = (
+        one.backbone.network.state_dict()
+        for one in (learner_of(spec, init_from=tmp_path), learner_of(plain))
+    )
+    differ = {name for name in weights if not torch.equal(weights[name], others[name])}
+    assert differ and all(torch.equal(weights[name], given) for name in differ)
+
+
+def test_a_run_of_the_same_family_gives_all_weights() -> None:
+    again = spec_of("skipgram", None, init_from={"budget": {"steps": 1}})
+    assert not again.starts_from_vectors
+
+
+def test_vectors_of_a_run_that_cannot_be_taken_are_refused() -> None:
+    wide = {**START, "size": {"hidden_size": 32}}
+    with pytest.raises(ValueError, match="as wide as the token embeddings, 16, but they have 32"):
+        started("elmo", init_from=wide)
+    halves = {**START, "size": {"hidden_size": 8}}
+    assert spec_of("elmo", None, init_from=halves).starts_from_vectors  # of each direction
+    with pytest.raises(ValueError, match="the output replaced_token ignores the word vectors of i"):
+        started("bert", init_from=START, objective={"output": "replaced_token"})
