@@ -34,7 +34,7 @@ def task_network_problem(
         kinds = KINDS[:2] if protocol.head == "bilstm_attention" else KINDS
         if task.kind not in kinds:
             return (
-                f"protocol.head: {protocol.head} is for tasks of {', '.join(kinds)}, but "
+                f"protocol.head {protocol.head} is for tasks of {', '.join(kinds)}, but "
                 f"{task.name} is of {task.kind}; choose others with tasks"
             )
     return ""

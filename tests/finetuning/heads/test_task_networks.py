@@ -12,6 +12,8 @@ from transformers.models.roberta.modeling_roberta import RobertaClassificationHe
 
 from harness.experiment.evaluation import Evaluate
 from harness.finetuning.adaptation import ADAPTATIONS
+from harness.finetuning.heads import task_head
+from harness.finetuning.heads.attended_pairs import PairAttention
 from harness.finetuning.heads.classifier import Classifier
 from harness.finetuning.heads.task_networks import BiLstm
 from harness.finetuning.inputs import SWAPPED
@@ -19,6 +21,7 @@ from harness.finetuning.multitask import TaskData
 from harness.finetuning.protocol import Finetune, Protocol
 from harness.finetuning.run import Finetuned, finetune, prepared_model
 from harness.finetuning.task_network import KINDS
+from harness.tasks.task import Task
 from tests.finetuning.heads.test_conformance import (
     SIZE,
     make_backbone,
@@ -30,7 +33,11 @@ from tests.finetuning.heads.test_conformance import (
 
 __all__ = ["tokenizer"]
 H = SIZE.hidden_size
-HEADS = ("mlp", "bilstm")
+FULL = ADAPTATIONS["full"]
+HEADS = ("mlp", "bilstm", "bilstm_attention")
+SUITED = [
+    (kind, name) for kind in KINDS for name in HEADS if kind in KINDS[:2] or name in HEADS[:2]
+]
 
 
 def make_model(
@@ -72,6 +79,41 @@ def test_a_bilstm_is_two_lstms_on_each_row_without_its_padding() -> None:
     assert not found[mask == 0].any()
 
 
+def test_attention_between_texts_is_that_of_glues_baseline() -> None:
+    """Pair by pair without padding, in the steps of `HeadlessPairAttnEncoder`."""
+    torch.manual_seed(0)
+    network = PairAttention(6)
+    assert network.width == 24
+    states, lengths = torch.randn(4, 7, 6), (2, 7, 4, 5)
+    mask = (torch.arange(7) < torch.tensor(lengths).unsqueeze(1)).long()
+    found = network(states, mask)
+    for pair in range(2):
+        rows = (2 * pair, 2 * pair + 1)
+        first, second = (network.lower.lstm(states[row, : lengths[row]])[0] for row in rows)
+        similarity = second @ first.T
+        second_first = similarity.softmax(1) @ first
+        first_second = similarity.T.softmax(1) @ second
+        u, v = (
+            network.upper.lstm(torch.cat(both, 1))[0].max(0).values
+            for both in ((first, first_second), (second, second_first))
+        )
+        torch.testing.assert_close(found[pair], torch.cat((u, v, (u - v).abs(), u * v)))
+
+
+def test_texts_of_a_pair_are_read_separately(tokenizer: PreTrainedTokenizerFast) -> None:
+    head = make_head("classification", tokenizer, head="bilstm_attention")
+    examples = make_examples("classification")
+    data = head.encode(examples)
+    batch = head.collate(data, np.arange(3))
+    assert len(batch["input_ids"]) == 6 and len(batch["labels"]) == 3
+    read = tokenizer.decode(batch["input_ids"][1], skip_special_tokens=True)
+    assert examples.texts[0][1].startswith(read)
+    single = Task.model_validate({**dict(head.task), "text_fields": ("sentence1",)})
+    other = task_head(single, head.protocol, tokenizer)
+    model: Any = other.make_model(make_backbone("bert", "bidirectional", tokenizer), FULL)
+    assert isinstance(model.recurrent, BiLstm) and not hasattr(model, "attention")
+
+
 def test_native_pooling_of_a_bilstm_takes_both_ends(tokenizer: PreTrainedTokenizerFast) -> None:
     """The last states of both directions are those that torch returns beside the outputs."""
     model, states = make_model(tokenizer, head="bilstm"), torch.randn(2, 6, H)
@@ -82,8 +124,7 @@ def test_native_pooling_of_a_bilstm_takes_both_ends(tokenizer: PreTrainedTokeniz
 
 
 @pytest.mark.parametrize("adaptation", ["full", "frozen"])
-@pytest.mark.parametrize("name", HEADS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "name"), SUITED)
 def test_padding_changes_nothing(
     kind: str, name: str, adaptation: str, tokenizer: PreTrainedTokenizerFast
 ) -> None:
@@ -114,7 +155,9 @@ def test_the_parameters_of_the_head_are_trained_and_counted(
 ) -> None:
     """By hand; each direction of the biLSTM has 4 gates and two biases."""
     width = H // 2
-    more = {"mlp": H * H + H, "bilstm": 2 * 4 * width * (H + width + 2)}[name]
+    lstm = 2 * 4 * width * (H + width + 2)
+    upper = 2 * 4 * width * (2 * H + width + 2) + 3 * H * 2  # and four features for one of each
+    more = {"mlp": H * H + H, "bilstm": lstm, "bilstm_attention": lstm + upper}[name]
     make_backbone("bert", "bidirectional", tokenizer).save(tmp_path)
     examples, settings = make_examples("classification"), Finetune(epochs=1)
 
@@ -155,10 +198,20 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         "coreference, but .* is of similarity; choose others",
     ),
     (
+        {"suite": "micro-swag-v1", "tasks": None, "protocol": {"head": "bilstm_attention"}},
+        "bilstm_attention is for tasks of classification, regression, but micro-swag",
+    ),
+    (
         {"intermediate_tasks": [{"task": "micro-mnli", "siamese": "softmax"}]},
         "not part of a bi-encoder, but an intermediate task is siamese",
     ),
 ]
+
+
+def test_both_orders_of_separate_texts_are_refused() -> None:
+    protocol = {"head": "bilstm_attention", "both_orders": True}
+    with pytest.raises(ValueError, match=r"bilstm_attention reads the texts .* separately, but"):
+        Evaluate.model_validate({"suite": "micro-glue-v1", "tasks": STSB, "protocol": protocol})
 
 
 @pytest.mark.parametrize(("fields", "message"), REFUSED)
