@@ -11,13 +11,13 @@ from harness.finetuning.module_names import (
     unsupported_adaptation,
 )
 from harness.finetuning.projection_updates import Rotation
+from harness.finetuning.prompt_compatibility import unsupported_prompt
 from harness.finetuning.protocol import Finetune, Protocol
 from harness.models import FAMILIES, LEARNED_POSITIONS
 from harness.models.checkpoints import files
 from harness.models.checkpoints.sentence_embeddings import read_embedding
 from harness.pretraining.objectives.objective import ONE_STACK
 from harness.pretraining.recipes.pretrain import Pretrain
-from harness.pretraining.scoring.requests import unsupported_request
 from harness.tasks.task import COMPARED, Task
 
 WRITING = ("causal", "prefix", "encoder_decoder")
@@ -184,7 +184,7 @@ def unsupported_reason(
     if FAMILIES[run.model.family].kind == "baseline":
         return baselines.unsupported_reason(run.model.family, task)
     if not adaptation.trains:
-        return _unsupported_prompt(task, protocol, run)
+        return unsupported_prompt(task, protocol, run)
     if not task.train and adaptation.kind not in ("full", "frozen"):
         return f"the task has no train set for {adaptation.kind}"
     if task.kind in COMPARED and (folder := _folder(run)) and protocol.pooling == "native":
@@ -199,14 +199,6 @@ def unsupported_reason(
     if not why and answered_as_text(task, protocol):
         return _unsupported_text(protocol, adaptation, run)
     return why
-
-
-def _unsupported_prompt(task: Task, protocol: Protocol, run: Pretrain) -> str:
-    if task.prompt is None or task.kind not in ("classification", "multiple_choice"):
-        return "the task has no prompt"
-    if protocol.num_fewshot and not task.train:
-        return "the task has no train set to draw demonstrations from"
-    return unsupported_request(run.objective.components[-1][1])
 
 
 def too_small(protocol: Protocol, adaptation: Adaptation, run: Pretrain) -> str:

@@ -67,8 +67,8 @@ def draw(train: Examples, num_fewshot: int, seed: int) -> Examples:
     choice) up to one."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(train))
-    labels = pd.Series(train.labels[order])
-    ranks = labels.groupby(labels).cumcount()
+    labels, _ = pd.factorize(train.labels[order])  # answers to questions have no order
+    ranks = pd.Series(labels).groupby(labels).cumcount()
     chosen = order[np.argsort(ranks.to_numpy(), kind="stable")][:num_fewshot]
     return train.take(rng.permutation(chosen))
 

@@ -26,8 +26,10 @@ from harness.finetuning.encoded_cache import encoded
 from harness.finetuning.heads import task_head
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.heads.siamese import SIAMESE
+from harness.finetuning.in_context import answered
 from harness.finetuning.inputs import Encoded
 from harness.finetuning.multitask import MultitaskModel, TaskData, load_head
+from harness.finetuning.prompt_compatibility import is_written
 from harness.finetuning.prompting import prompted
 from harness.finetuning.protocol import Finetune, Protocol
 from harness.finetuning.run import finetune, outputs, predict, prepared_model
@@ -175,10 +177,11 @@ class TaskRunner:
             return baselines.make(self.family, self.task, self.train_examples)
         inputs = self.context.inputs
         if not self.adaptation.trains:
-            examples = self.train_examples
-            return prompted(
-                self.model, inputs["tokenizer"], self.task, self.protocol, examples, seed
-            )
+            given = self.model, inputs["tokenizer"], self.task, self.protocol
+            if is_written(self.task, self.protocol):
+                precision = self.context.compute.precision
+                return answered(*given, self.train_examples, seed, precision)
+            return prompted(*given, self.train_examples, seed)
         model = prepared_model(self.model, self.head, self.adaptation, seed, self.settings)
         if "head" in inputs:
             load_head(model, _stored_head(inputs["head"], self.task.name))

@@ -1,0 +1,35 @@
+"""Which tasks a network answers in its prompt without training, known at planning time."""
+
+from harness.finetuning.protocol import Protocol
+from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.scoring.requests import unsupported_request
+from harness.tasks.task import Task
+
+
+def is_written(task: Task, protocol: Protocol) -> bool:
+    """Whether the answer to `task` in a prompt is written; others are chosen by likelihood."""
+    asks = protocol.answer == "text" and task.kind == "extraction"
+    return task.kind == "generation" or asks
+
+
+def unsupported_prompt(task: Task, protocol: Protocol, run: Pretrain) -> str:
+    """Why a network trained by `run` cannot answer `task` in a prompt; empty if it can."""
+    if protocol.num_fewshot and not task.train:
+        return "the task has no train set to draw demonstrations from"
+    if is_written(task, protocol):
+        return _unsupported_writing(protocol, run)
+    if task.prompt is None or task.kind not in ("classification", "multiple_choice"):
+        return "the task has no prompt"
+    return unsupported_request(run.objective.components[-1][1])
+
+
+def _unsupported_writing(protocol: Protocol, run: Pretrain) -> str:
+    if run.representation != "causal":
+        return f"answers in prompts are written by causal models, and it is {run.representation}"
+    longest = protocol.max_sequence_length + protocol.max_target_length
+    if longest > run.model.max_position:
+        return (
+            f"its {run.model.max_position} positions are fewer than the {longest} tokens of a "
+            "prompt and an answer"
+        )
+    return ""
