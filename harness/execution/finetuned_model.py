@@ -75,9 +75,14 @@ def load_finetuned(
         shared: folder for caches.
 
     Raises:
-        ValueError: the stage did not save its weights.
+        ValueError: the stage did not save its weights, or has several networks.
     """
     weights = out / "weights"
+    if spec.get("ensemble") == "outputs":
+        raise ValueError(
+            "an ensemble whose outputs are averaged is no single network; set "
+            "evaluate.ensemble.average to weights, or take an arm without ensemble"
+        )
     if not weights.is_dir():
         raise ValueError(
             "the weights of this run were not saved: set evaluate.save_weights: true and run it"

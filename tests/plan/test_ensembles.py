@@ -149,6 +149,11 @@ def test_members_of_a_weight_average_begin_with_one_head(tmp_path: Path) -> None
     assert not torch.allclose(heads["outputs"][0], heads["outputs"][1])
 
 
+def test_averaged_outputs_are_no_single_network(runner: StageRunner) -> None:
+    with pytest.raises(ValueError, match=r"is no single network; set .* to weights"):
+        outputs_of(runner, stage(plan(), "outputs", "micro-rte"))
+
+
 def test_costs_are_those_of_all_members(runner: StageRunner) -> None:
     results = runner.results(plan())
     costs = adaptation_costs_frame(results).groupby("arm").mean(numeric_only=True)
