@@ -68,11 +68,14 @@ SUPERGLUE: tuple[Term, ...] = (
 )
 """The eight tasks of SuperGLUE; several metrics of one task are averaged first."""
 MICRO_SUPERGLUE: tuple[Term, ...] = (
-    *_accuracies("micro-boolq"),
-    (_column("micro-cb", "accuracy", "macro_f1"),),
-    *_accuracies("micro-copa"),
-    (_column("micro-multirc", "f1_answers", "exact_match_groups"),),
-    *_accuracies("micro-record", "micro-superglue-rte", "micro-wic", "micro-wsc"),
+    (_column("micro-boolq", "accuracy", name="BoolQ"),),
+    (_column("micro-cb", "accuracy", "macro_f1", name="CB"),),
+    (_column("micro-copa", "accuracy", name="COPA"),),
+    (_column("micro-multirc", "f1_answers", "exact_match_groups", name="MultiRC"),),
+    (_column("micro-record", "accuracy", name="ReCoRD"),),
+    (_column("micro-superglue-rte", "accuracy", name="RTE"),),
+    (_column("micro-wic", "accuracy", name="WiC"),),
+    (_column("micro-wsc", "accuracy", name="WSC"),),
 )
 """The same of the micro-world."""
 
