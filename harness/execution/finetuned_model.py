@@ -78,7 +78,7 @@ def load_finetuned(
         ValueError: the stage did not save its weights, or has several networks.
     """
     weights = out / "weights"
-    if spec.get("ensemble") == "outputs":
+    if spec.get("ensemble", {}).get("average") == "outputs":
         raise ValueError(
             "an ensemble whose outputs are averaged is no single network; set "
             "evaluate.ensemble.average to weights, or take an arm without ensemble"
@@ -92,7 +92,7 @@ def load_finetuned(
         spec, inputs, out, shared, shared, Compute(accelerator="cpu"), lambda *_, **__: None
     )
     runner = TaskRunner(context)
-    seed, adaptation = spec["seed"], runner.adaptation
+    seed, adaptation = spec.get("initial_seed", spec["seed"]), runner.adaptation
     model = prepared_model(runner.model, runner.head, adaptation, seed, runner.settings)
     load_adapted(model, adaptation, weights)
     return FinetunedModel(runner.task, model, runner.predictor(model))

@@ -1,23 +1,25 @@
 """Several fine-tuned networks as one model: their outputs or their weights averaged."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import cast
 
 import torch
 from torch import Tensor, nn
-from torch.optim.swa_utils import AveragedModel
 
+from harness.finetuning.costs import stored
 from harness.finetuning.inputs import Batch
 from harness.finetuning.task_model import TaskModel
 
 
 class AveragedOutputs(TaskModel):
-    """The mean of the outputs of several models."""
+    """The mean of the outputs of several models, in float32."""
 
     def __init__(self, members: Sequence[TaskModel]) -> None:
         super().__init__()
         self.backbone = members[0].backbone
         self.members = nn.ModuleList(members)
+        self.may_abstain = any(bool(getattr(one, "may_abstain", False)) for one in members)
+        """Whether a span may be none, as in `SpanFinder`."""
 
     @property
     def _each(self) -> list[TaskModel]:
@@ -32,15 +34,22 @@ class AveragedOutputs(TaskModel):
         number = len(states) // len(self.members)
         parts = [states[start : start + number] for start in range(0, len(states), number)]
         each = [one.outputs(batch, own) for one, own in zip(self._each, parts, strict=True)]
-        return torch.stack(each).mean(0)
+        return torch.stack([outputs.float() for outputs in each]).mean(0)
 
 
-def averaged_weights(members: Iterator[TaskModel]) -> TaskModel:
-    """A model whose parameters are the means of those of `members`, in their shapes. Buffers are
-    those of the first; only one member is kept at a time."""
-    average = None
+@torch.no_grad()
+def averaged_weights(members: Iterable[TaskModel]) -> TaskModel:
+    """A model whose trained weights, and statistics of features, are the means of those of
+    `members`, in their shapes. What is not a floating-point number is that of the last member; two
+    members are in memory at a time."""
+    sums: dict[str, Tensor] = {}
+    number, model = 0, None
     for member in members:
-        average = average or AveragedModel(member)
-        average.update_parameters(member)
-    assert average is not None
-    return cast(TaskModel, average.module)
+        number, model = number + 1, member
+        for name, value in stored(member).items():
+            sums[name] = sums[name] + value if name in sums else value.clone()
+    assert model is not None
+    for name, value in stored(model).items():
+        if value.is_floating_point():
+            value.copy_(sums[name] / number)
+    return model

@@ -22,10 +22,6 @@ from harness.tasks.task import COMPARED, Task
 
 WRITING = ("causal", "prefix", "encoder_decoder")
 """Representations that generate text from left to right."""
-EMBEDDING_CHANGES = ("neftune_alpha", "sift_weight")
-"""Settings that change the token embeddings of inputs in training."""
-OF_WEIGHTS = ("layer_decay", "reinit_layers", "mixout", "decay_toward")
-"""Settings about the weights of the pretrained network."""
 WIDTHS = ("hidden_size", "d_model", "dim")
 """Names of the hidden size in `config.json`."""
 
@@ -62,23 +58,6 @@ def can_search(family: str, reading: str) -> bool:
     return reading in WRITING and reading in own and facts.kind != "recurrent"
 
 
-def settings_problem(settings: Finetune, adaptation: Adaptation) -> str:
-    """The error if a fine-tuning setting does not suit an adaptation; empty if all do."""
-    for name in OF_WEIGHTS:
-        if getattr(settings, name) is not None and not adaptation.whole:
-            return (
-                f"finetune.{name} is for adaptations that train the layers of the network, but "
-                f"{adaptation.kind} does not; leave it out"
-            )
-    for name in EMBEDDING_CHANGES:
-        if getattr(settings, name) and adaptation.kind in ("frozen", "prompt"):
-            return (
-                f"finetune.{name} is for adaptations that read the inputs in training, but "
-                f"{adaptation.kind} does not; leave it out"
-            )
-    return ""
-
-
 def auxiliary_problem(
     settings: Finetune, adaptation: Adaptation, representation: str, known: Sequence[str]
 ) -> str:
@@ -108,31 +87,6 @@ def auxiliary_problem(
                 "leave it out"
             )
     return ""
-
-
-def no_linear_layers(family: str) -> bool:
-    """Whether the networks of a family have no linear layers below their token head."""
-    return FAMILIES[family].kind in ("static", "recurrent")
-
-
-def mixing_problem(settings: Finetune, family: str) -> str:
-    """The error if the network of a family has no layers for mixout; empty if it has."""
-    if not settings.mixout or not no_linear_layers(family):
-        return ""
-    return (
-        f"finetune.mixout needs a network with linear layers, but a {family} has none; leave it out"
-    )
-
-
-def noise_problem(settings: Finetune, family: str, representation: str) -> str:
-    """The error if noise does not suit the embeddings of a network; empty if it does."""
-    given = [name for name in EMBEDDING_CHANGES if getattr(settings, name)]
-    if not given or (family != "xlnet" and representation in ONE_STACK):
-        return ""
-    return (
-        f"finetune.{given[0]} is for networks read {', '.join(ONE_STACK)} other than xlnet, but "
-        f"this {family} is read {representation}; leave it out"
-    )
 
 
 def layers_problem(
@@ -184,7 +138,8 @@ def unsupported_reason(
     if FAMILIES[run.model.family].kind == "baseline":
         return baselines.unsupported_reason(run.model.family, task)
     if not adaptation.trains:
-        return unsupported_prompt(task, protocol, run)
+        searches = can_search(_family(run), run.representation)
+        return unsupported_prompt(task, protocol, run, searches)
     if not task.train and adaptation.kind not in ("full", "frozen"):
         return f"the task has no train set for {adaptation.kind}"
     if task.kind in COMPARED and (folder := _folder(run)) and protocol.pooling == "native":

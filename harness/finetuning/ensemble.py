@@ -17,10 +17,10 @@ class Ensemble(ConfigModel):
     members: int = Field(ge=2, le=1_000)
     """Runs with different fine-tuning seeds."""
     average: Literal["outputs", "weights"] = "outputs"
-    """What is averaged: the outputs of the networks before the softmax (Raffel et al. 2020, section
-    3.6, "fine-tune only": 4 members), or their trained weights, which makes one network (Wortsman
-    et al. 2022, "uniform soup"). Members whose weights are averaged begin with the same new
-    weights, and differ in the order of the examples and in dropout."""
+    """What is averaged: the outputs of the networks, of classes before the softmax (Raffel et al.
+    2020, section 3.6, "fine-tune only": 4 members), or their trained weights, which makes one
+    network (Wortsman et al. 2022, "uniform soup"). Members whose weights are averaged begin with
+    the same new weights, and differ in the order of the examples and in dropout."""
 
     @property
     def label(self) -> str:
@@ -38,6 +38,11 @@ def ensemble_problem(ensemble: Ensemble, tasks: Collection[Task], protocol: Prot
     if ensemble.average == "weights":
         return ""
     for task in tasks:
+        if task.kind == "coreference":
+            return (
+                "ensemble averages outputs of classes, places and values, but those of "
+                f"{task.name} are vectors of mentions; set ensemble.average to weights"
+            )
         if answered_as_text(task, protocol):
             return (
                 f"ensemble averages outputs of an output layer, but {task.name} is answered as "

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from transformers import PreTrainedTokenizerFast
 
+from harness.core.compute import Compute
 from harness.finetuning.adaptation import Adaptation, Prompt
 from harness.finetuning.baselines.predictor import Predictor
 from harness.finetuning.heads import verbaliser
@@ -22,7 +23,8 @@ from harness.finetuning.run import predict
 from harness.finetuning.task_model import TaskModel
 from harness.models.backbone import Backbone
 from harness.models.build import load
-from harness.tasks.examples import Examples
+from harness.pretraining.distributed import uses_gpus
+from harness.tasks.examples import Examples, column
 from harness.tasks.task import Task
 
 LINE_END = "\n"
@@ -100,6 +102,11 @@ class InContextAnswers(TextOutput):
         """The network with its own token head, which stops at the end of the line."""
         return TextModel(backbone, self.protocol, self.stop, self.pad_token_id)
 
+    def predictions(self, decoded: Sequence[Any], data: Encoded, examples: Examples) -> np.ndarray:
+        """[num_examples] first lines of the answers: a token may hold more than a line end."""
+        found = super().predictions(decoded, data, examples)
+        return column([text.partition(LINE_END)[0].rstrip() for text in found])
+
     def decode(self, outputs: torch.Tensor, batch: Any) -> Sequence[Any]:
         """[B] tokens before the end of the line, from `outputs` [B, U]."""
         ends = {self.stop, self.codec.end}
@@ -118,20 +125,21 @@ def answered(
     protocol: Protocol,
     train: Examples | None,
     seed: int,
-    precision: str,
+    compute: Compute,
 ) -> Predictor:
     """Predicts the text that a network writes.
 
     Args:
         protocol: `num_fewshot` demonstrations precede the question.
         train: examples from which demonstrations are drawn with `seed`.
-        precision: as in `Compute`.
+        compute: its device and precision.
     """
     number = protocol.num_fewshot
     drawn = draw(train, number, seed) if number and train else None
     own = PreTrainedTokenizerFast.from_pretrained(tokenizer)
     head = InContextAnswers(task, protocol, own, drawn)
     network = head.make_model(load(model), Prompt())
-    if torch.cuda.is_available():
-        network = network.to("cuda")
-    return lambda examples: predict(network, head, head.encode(examples), examples, precision)
+    network = network.to("cuda" if uses_gpus(compute) else "cpu")
+    return lambda examples: predict(
+        network, head, head.encode(examples), examples, compute.precision
+    )

@@ -12,20 +12,26 @@ def is_written(task: Task, protocol: Protocol) -> bool:
     return task.kind == "generation" or asks
 
 
-def unsupported_prompt(task: Task, protocol: Protocol, run: Pretrain) -> str:
-    """Why a network trained by `run` cannot answer `task` in a prompt; empty if it can."""
+def unsupported_prompt(task: Task, protocol: Protocol, run: Pretrain, searches: bool) -> str:
+    """Why a network trained by `run` cannot answer `task` in a prompt; empty if it can.
+
+    Args:
+        searches: whether it can search with beams.
+    """
     if protocol.num_fewshot and not task.train:
         return "the task has no train set to draw demonstrations from"
     if is_written(task, protocol):
-        return _unsupported_writing(protocol, run)
+        return _unsupported_writing(protocol, run, searches)
     if task.prompt is None or task.kind not in ("classification", "multiple_choice"):
         return "the task has no prompt"
     return unsupported_request(run.objective.components[-1][1])
 
 
-def _unsupported_writing(protocol: Protocol, run: Pretrain) -> str:
+def _unsupported_writing(protocol: Protocol, run: Pretrain, searches: bool) -> str:
     if run.representation != "causal":
         return f"answers in prompts are written by causal models, and it is {run.representation}"
+    if protocol.num_beams > 1 and not searches:
+        return f"a causal {run.model.family} decodes greedily, but num_beams is not 1"
     longest = protocol.max_sequence_length + protocol.max_target_length
     if longest > run.model.max_position:
         return (

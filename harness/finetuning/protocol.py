@@ -59,15 +59,6 @@ class Finetune(ConfigModel):
         return bool(self.auxiliary or self.auxiliary_lm_weight)
 
     @model_validator(mode="after")
-    def _decays(self) -> "Finetune":
-        if self.decay_toward and not self.weight_decay:
-            raise ValueError(
-                "decay_toward needs a weight_decay above 0, but it is 0; set it, or leave "
-                "decay_toward out"
-            )
-        return self
-
-    @model_validator(mode="after")
     def _one_auxiliary(self) -> "Finetune":
         if self.auxiliary and self.auxiliary_lm_weight:
             raise ValueError(

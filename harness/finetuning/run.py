@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader
 
 from harness.core.compute import DEFAULT_COMPUTE, Compute
 from harness.finetuning.adaptation import ADAPTATIONS, Adaptation
-from harness.finetuning.compatibility import auxiliary_problem, noise_problem, settings_problem
+from harness.finetuning.compatibility import auxiliary_problem
 from harness.finetuning.costs import Costs, measure
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Batch, Encoded
@@ -33,6 +33,7 @@ from harness.finetuning.multitask import (
 )
 from harness.finetuning.projection_updates import Adalora
 from harness.finetuning.protocol import Finetune
+from harness.finetuning.settings_compatibility import noise_problem, settings_problem
 from harness.finetuning.soft_targets import distilled_loss
 from harness.finetuning.task_chain import Multitask
 from harness.finetuning.task_model import TaskModel

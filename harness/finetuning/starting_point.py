@@ -41,8 +41,8 @@ class Mixout:
                 shapes[module.weight] = (module.weight.shape[0], 1)
         if not shapes:
             raise ValueError(
-                "finetune.mixout needs a network with linear layers, but this "
-                f"{backbone.family} has none; leave it out"
+                "finetune.mixout needs a network with linear layers, but those of the family "
+                f"{backbone.family} have none; leave it out"
             )
         self.starts = {weight: weight.detach().clone() for weight in shapes}
         self.shapes = shapes

@@ -44,5 +44,7 @@ def add_ensemble(
             member["initial_seed"] = seeds[0]
         name = f"{label}, member {number}"
         members[f"{ROLE}{number}"] = graph.stage("finetune", name, member, parents, flops)
-    scored = {**spec, "ensemble": ensemble.average}
+    scored = {**spec, "ensemble": {"average": ensemble.average, "seeds": seeds}}
+    if ensemble.average == "weights":
+        scored["initial_seed"] = seeds[0]
     return graph.stage("finetune", label, scored, {**parents, **members})

@@ -2,6 +2,7 @@
 dropped from long prompts, whole runs, and what is refused."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 from tokenizers.pre_tokenizers import ByteLevel
 from transformers import GenerationConfig, PreTrainedTokenizerFast
 
+from harness.core.compute import Compute
 from harness.data.tokenizers import Tokenizer, training
 from harness.finetuning.adaptation import ADAPTATIONS, Prompt
 from harness.finetuning.compatibility import unsupported_reason
@@ -136,6 +138,19 @@ def test_what_follows_the_line_end_is_not_part_of_the_answer(
     assert head.decode(torch.tensor([tokens[0]]), {}) == [tokens[0]]
 
 
+def test_a_token_may_hold_more_than_a_line_end() -> None:
+    """As ".\n" and "\n\n" of Llama 3's tokenizer."""
+
+    class Joined(InContextAnswers):
+        def __init__(self) -> None:
+            self.task, self.adds_lines = SQUAD, False
+            self.codec: Any = SimpleNamespace(text=lambda tokens: "".join(tokens).strip())
+
+    rows = [["the pig", ".\n", "who"], ["blue", "\n\n"], ["red"]]
+    found = Joined().predictions(rows, None, EXAMPLES)  # type: ignore[arg-type]  # not read
+    assert found.tolist() == ["the pig.", "blue", "red"]
+
+
 def test_long_prompts_lose_their_longest_demonstrations_first(
     tokenizer: PreTrainedTokenizerFast,
 ) -> None:
@@ -158,7 +173,7 @@ def test_demonstrations_are_drawn_by_the_seed(folder: Path, tmp_path: Path) -> N
     fields = {"answer": "text", "max_sequence_length": 60, "max_target_length": 6}
     protocol = Protocol.model_validate({**fields, "num_fewshot": 1})
     found = [
-        answered(tmp_path, folder, SQUAD, protocol, SOLVED, seed, "32-true")(EXAMPLES).tolist()
+        answered(tmp_path, folder, SQUAD, protocol, SOLVED, seed, Compute())(EXAMPLES).tolist()
         for seed in (0, 0, 1, 2, 3)
     ]
     assert found[0] == found[1] and any(one != found[0] for one in found[2:])
@@ -181,7 +196,7 @@ def test_a_run_writes_and_scores_answers(tmp_path: Path) -> None:
     assert metrics["steps"] == 0 and 0 <= metrics["validation/token_f1"] <= 1
 
 
-GPT2, BERT = RECIPES["gpt2"], RECIPES["bert"]
+GPT2, BERT, LSTM = (RECIPES[name] for name in ("gpt2", "bert", "lm_lstm"))
 
 
 @pytest.mark.parametrize(
@@ -198,6 +213,7 @@ GPT2, BERT = RECIPES["gpt2"], RECIPES["bert"]
             {"answer": "text", "num_fewshot": 1},
             "no train set to draw",
         ),
+        (SQUAD, LSTM, {"answer": "text", "num_beams": 4}, "a causal lstm decodes greedily, but"),
         (TASKS["micro-rte"], GPT2, {"answer": "text"}, ""),  # chosen by likelihood, as before
     ],
 )

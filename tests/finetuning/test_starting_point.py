@@ -12,14 +12,17 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers.pytorch_utils import Conv1D
 
+from harness.experiment.declaration import from_data
+from harness.experiment.source import DeclarationError
 from harness.finetuning.adaptation import ADAPTATIONS
-from harness.finetuning.compatibility import no_linear_layers, settings_problem
 from harness.finetuning.protocol import Finetune
 from harness.finetuning.run import Finetuned, finetune
+from harness.finetuning.settings_compatibility import no_linear_layers, settings_problem
 from harness.finetuning.starting_point import DecayToStart, Mixout
 from harness.models import FAMILIES
 from tests.finetuning.test_module import NETWORKS, make
 from tests.finetuning.test_multitask import SETTINGS, folder, task_data
+from tests.plan.test_task_chain_stages import BASE, FAST
 
 __all__ = ["folder"]
 LOW = SETTINGS.model_copy(update={"learning_rate": 1e-3, "weight_decay": 0.1})
@@ -119,7 +122,7 @@ def test_the_first_update_reads_the_start_and_biases_stay() -> None:
 def test_every_network_is_mixed_or_refused(family: str, reading: str) -> None:
     backbone = make(family, reading)
     if no_linear_layers(backbone.family):
-        with pytest.raises(ValueError, match=f"this {backbone.family} has none; leave it out"):
+        with pytest.raises(ValueError, match=f"{backbone.family} have none; leave it out"):
             Mixout(backbone, 0.5)
         return
     mixed = Mixout(backbone, 0.5)
@@ -204,8 +207,36 @@ def test_they_need_trained_weights_of_the_network(field: dict[str, Any]) -> None
 
 
 def test_decay_toward_the_start_needs_decay() -> None:
-    with pytest.raises(ValueError, match="decay_toward needs a weight_decay above 0"):
-        Finetune(decay_toward="pretrained", weight_decay=0)
+    settings = Finetune(decay_toward="pretrained", weight_decay=0)
+    why = settings_problem(settings, ADAPTATIONS["full"])
+    assert why.startswith("finetune.weight_decay must be above 0 with decay_toward, but is 0")
+
+
+@pytest.mark.parametrize("field", [{"mixout": 0.5}, {"decay_toward": "pretrained"}])
+def test_new_layers_have_no_pretrained_weights(field: dict[str, Any]) -> None:
+    settings = Finetune(reinit_layers=1, **field)
+    assert "reinit_layers draws new ones" in settings_problem(settings, ADAPTATIONS["full"])
+
+
+@pytest.mark.parametrize(
+    ("declared", "space"),
+    [
+        ({"decay_toward": "pretrained"}, {"weight_decay": [0.0, 0.1]}),
+        ({"reinit_layers": 1}, {"mixout": [0.5, 0.9]}),
+        ({"mixout": 0.5}, {"reinit_layers": [1]}),
+    ],
+)
+def test_searched_settings_that_exclude_each_other_are_refused(
+    declared: dict[str, Any], space: dict[str, Any]
+) -> None:
+    with pytest.raises(DeclarationError, match=r"must be above 0 with|reinit_layers draws new"):
+        from_data(
+            {
+                **BASE,
+                "evaluate": {**FAST, "finetune": {**FAST["finetune"], **declared}},
+                "sweep": {"trials": 1, "sampler": "random", "space": space},
+            }
+        )
 
 
 @pytest.mark.parametrize("value", [0, 1, -0.1])

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import torch
 from safetensors.torch import load_file
+from transformers import PreTrainedTokenizerFast
 
 from harness.analysis.frames.adaptation import adaptation_costs_frame
 from harness.analysis.frames.costs import costs_frame
@@ -19,17 +20,30 @@ from harness.core.compute import Compute
 from harness.execution.finetuned_model import load_finetuned
 from harness.execution.stages.context import StageContext
 from harness.execution.stages.task_runner import TaskRunner
+from harness.experiment.declaration import from_data
 from harness.experiment.evaluation import Evaluate
+from harness.experiment.source import DeclarationError
+from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.adapted_weights import WEIGHTS
+from harness.finetuning.averaged_models import AveragedOutputs
 from harness.finetuning.ensemble import Ensemble
+from harness.finetuning.heads import HEADS
+from harness.finetuning.run import predict
 from harness.plan.ensemble_stages import members_of
 from harness.plan.plan import Plan, Stage
 from harness.plan.protocol import protocol_of, protocol_text
 from harness.tasks.load_examples import available_splits, load_examples
 from harness.tasks.scores import PREDICTIONS
-from tests.plan.test_task_chain_stages import FAST, planned
+from tests.finetuning.heads.test_conformance import (
+    make_backbone,
+    make_examples,
+    make_head,
+    tokenizer,
+)
+from tests.plan.test_task_chain_stages import BASE, FAST, planned
 from tests.stage_runner import StageRunner
 
+__all__ = ["tokenizer"]
 ARMS: dict[str, dict[str, Any]] = {
     "single": {},
     "outputs": {"evaluate.ensemble": {"members": 3}},
@@ -154,6 +168,62 @@ def test_averaged_outputs_are_no_single_network(runner: StageRunner) -> None:
         outputs_of(runner, stage(plan(), "outputs", "micro-rte"))
 
 
+@pytest.mark.parametrize("average", ["outputs", "weights"])
+def test_members_keep_what_their_seeds_draw_and_nobody_trains(tmp_path: Path, average: str) -> None:
+    """Re-initialised layers are not saved if the adaptation leaves them as they are."""
+    runner = StageRunner(tmp_path)
+    made = planned(
+        tasks=["micro-stsb"],
+        adaptation="biases",
+        finetune={"epochs": 1, "learning_rate": 1e-2, "batch_size": 8, "reinit_layers": 1},
+        ensemble={"members": 2, "average": average},
+    )
+    (run,) = made.finetune_runs
+    scored = made.stages[run.key]
+    runner.make(made, scored.key)
+    each = [outputs_of(runner, made.stages[key]) for key in members_of(scored.parents)]
+    if average == "outputs":
+        found = predictions(runner, scored)
+        np.testing.assert_allclose(found, np.mean(each, axis=0)[:, 0], rtol=1e-4)
+    else:  # all begin with the layers of the first
+        first, second = (made.stages[key].spec for key in members_of(scored.parents))
+        assert scored.spec["initial_seed"] == second["initial_seed"] == first["seed"]
+
+
+def test_statistics_of_frozen_features_are_averaged(tmp_path: Path) -> None:
+    runner = StageRunner(tmp_path)
+    made = planned(
+        tasks=["micro-rte"],
+        adaptation="frozen",
+        ensemble={"members": 2, "average": "weights"},
+        save_weights=True,
+    )
+    (run,) = made.finetune_runs
+    scored = made.stages[run.key]
+    runner.make(made, scored.key)
+    found = weights_of(runner, scored)
+    each = [weights_of(runner, made.stages[key]) for key in members_of(scored.parents)]
+    statistics = [name for name in found if "running_" in name]
+    assert len(statistics) == 2
+    for name in statistics:
+        torch.testing.assert_close(found[name], (each[0][name] + each[1][name]) / 2)
+        assert not torch.equal(each[0][name], each[1][name])
+
+
+@pytest.mark.parametrize("kind", sorted(set(HEADS) - {"coreference", "similarity", "retrieval"}))
+def test_an_ensemble_of_equal_members_is_the_member(
+    kind: str, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    head, examples = make_head(kind, tokenizer), make_examples(kind)
+    torch.manual_seed(0)
+    backbone = make_backbone("bert", "bidirectional", tokenizer)
+    member, data = head.make_model(backbone, ADAPTATIONS["full"]), head.encode(examples)
+    head.loss(member.train()(batch := head.collate(data, np.arange(4))), batch)
+    alone = predict(member, head, data, examples)
+    both = predict(AveragedOutputs([member, member]), head, data, examples)
+    assert all(map(np.array_equal, alone, both))
+
+
 def test_costs_are_those_of_all_members(runner: StageRunner) -> None:
     results = runner.results(plan())
     costs = adaptation_costs_frame(results).groupby("arm").mean(numeric_only=True)
@@ -191,6 +261,10 @@ def test_a_run_without_an_ensemble_keeps_its_key() -> None:
         ({"distillation": {"teacher": "x"}}, "task alone, but distillation is given"),
         ({"diagnostics": ["loss_curve"]}, "task alone, but diagnostics is given"),
         ({"adaptation": "prompt"}, "ensemble needs an adaptation that trains, but it is prompt"),
+        (
+            {"suite": "micro-elmo-v2", "tasks": ["micro-coref-documents"]},
+            "micro-coref-documents are vectors of mentions; set ensemble.average",
+        ),
         ({"protocol": {"answer": "text"}}, "micro-rte is answered as text; set ensemble.average"),
     ],
 )
@@ -198,6 +272,14 @@ def test_unsuited_ensembles_are_refused(fields: dict[str, Any], message: str) ->
     given = {**FAST, "tasks": TASKS, "ensemble": {"members": 2}, **fields}
     with pytest.raises(ValueError, match=message):
         Evaluate.model_validate(given)
+
+
+def test_weights_of_different_ranks_are_not_averaged() -> None:
+    evaluate = {**FAST, "tasks": TASKS, "adaptation": "adalora", "ensemble": {"members": 2}}
+    from_data({**BASE, "evaluate": evaluate})
+    evaluate["ensemble"] = {"members": 2, "average": "weights"}
+    with pytest.raises(DeclarationError, match=r"must be 'outputs' .* keep different ranks"):
+        from_data({**BASE, "evaluate": evaluate})
 
 
 def test_weights_of_networks_with_text_output_are_averaged() -> None:

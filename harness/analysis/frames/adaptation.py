@@ -65,7 +65,7 @@ def _cost(results: Results, run: FinetuneRun, name: str) -> float:
     if not members:
         return results.metric(results.trained_in(run), name)
     values = [results.metric(key, name) for key in members]
-    is_one = name == "peak_memory_bytes" or stage.spec["ensemble"] == "weights"
+    is_one = name == "peak_memory_bytes" or stage.spec["ensemble"]["average"] == "weights"
     return max(values) if is_one and name != "seconds" else sum(values)
 
 

@@ -16,7 +16,7 @@ from harness.pretraining.distributed import uses_gpus
 
 def ensemble(runner: TaskRunner) -> TaskRun:
     """The members of the spec as one model. It diverged if a weight of a member is not finite."""
-    if runner.context.spec["ensemble"] == "weights":
+    if runner.context.spec["ensemble"]["average"] == "weights":
         kept = model = averaged_weights(_members(runner))
     else:
         kept, model = None, AveragedOutputs(list(_members(runner)))
@@ -30,9 +30,9 @@ def _members(runner: TaskRunner) -> Iterator[TaskModel]:
     """The networks that the members saved, on the device of the run, each as it is needed."""
     spec, inputs = runner.context.spec, runner.context.inputs
     device = torch.device("cuda" if uses_gpus(runner.context.compute) else "cpu")
-    for folder in members_of(inputs):
-        model = prepared_model(
-            runner.model, runner.head, runner.adaptation, spec["seed"], runner.settings
-        )
+    seeds = spec["ensemble"]["seeds"]
+    for folder, own_seed in zip(members_of(inputs), seeds, strict=True):
+        seed = spec.get("initial_seed", own_seed)  # decides what is new and not trained
+        model = prepared_model(runner.model, runner.head, runner.adaptation, seed, runner.settings)
         load_adapted(model, runner.adaptation, folder / "weights")
         yield model.to(device)

@@ -23,7 +23,7 @@ from harness.finetuning.search.trials import best as best_of
 from harness.plan.search_stages import trial_role
 
 TUNING_SEED = 1_000_000
-"""First fine-tuning seed of trials, beyond all seeds of reported runs."""
+"""First fine-tuning seed of trials, far from those of reported runs."""
 
 
 def trial(context: StageContext) -> Metrics:

@@ -179,8 +179,7 @@ class TaskRunner:
         if not self.adaptation.trains:
             given = self.model, inputs["tokenizer"], self.task, self.protocol
             if is_written(self.task, self.protocol):
-                precision = self.context.compute.precision
-                return answered(*given, self.train_examples, seed, precision)
+                return answered(*given, self.train_examples, seed, self.context.compute)
             return prompted(*given, self.train_examples, seed)
         model = prepared_model(self.model, self.head, self.adaptation, seed, self.settings)
         if "head" in inputs:

@@ -12,15 +12,17 @@ from harness.finetuning.compatibility import (
     answered_as_text,
     auxiliary_problem,
     layers_problem,
-    mixing_problem,
-    noise_problem,
     reading_of,
-    settings_problem,
     use_problem,
 )
 from harness.finetuning.projection_updates import Adalora
 from harness.finetuning.protocol import UNSEEING, Finetune
 from harness.finetuning.search.space import branches_of
+from harness.finetuning.settings_compatibility import (
+    mixing_problem,
+    noise_problem,
+    settings_problem,
+)
 from harness.finetuning.task_chain import OF_VECTORS, WITHIN_BATCH, IntermediateTask
 from harness.models import LEARNED_POSITIONS
 from harness.tasks.perturbation import alignment_problem
@@ -158,10 +160,18 @@ def _perturbation_problems(arm: Arm) -> Problems:
 
 
 def _selection_problems(arm: Arm) -> Problems:
-    """Weights of an epoch in which the ranks of an arm are not reduced yet."""
+    """Weights of an arm that may have more ranks than its adaptation allows: of an epoch in which
+    they are not reduced yet, or the mean of several runs."""
     branches = branches_of(arm.sweep.space)
     tried = [ADAPTATIONS[name] for name in branches] or [arm.evaluate.adaptation]
     falling = [one.kind for one in tried if isinstance(one, Adalora)]
+    ensemble = arm.evaluate.ensemble
+    if falling and ensemble and ensemble.average == "weights":
+        yield (
+            ("evaluate", "ensemble", "average"),
+            f"evaluate.ensemble.average must be 'outputs' for {arm.name!r}: members of "
+            f"{falling[0]} keep different ranks, of which their mean has more than are allowed",
+        )
     if falling and arm.evaluate.protocol.selection == "best":
         yield (
             ("evaluate", "protocol", "selection"),

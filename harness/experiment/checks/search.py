@@ -228,6 +228,7 @@ def _check_setting(arm: Arm, name: str, value: Choice) -> None:
     if arm.pretrain.model.facts.kind == "baseline" or not adaptation.trains:
         return
     settings = arm.evaluate.finetune.model_copy(update={name: value})
+    declared = set(settings_problems(arm, arm.evaluate.finetune, adaptation))
     for why in settings_problems(arm, settings, adaptation):
-        if why.startswith(f"finetune.{name} "):
+        if why.startswith(f"finetune.{name} ") or why not in declared:
             raise ValueError(f"{arm.name!r}: {why}")

@@ -66,8 +66,9 @@ class Recorder(pl.Callback):
             self.states = pooled_states(module.model.part(0), self.head, self.sample)
             module.train()
 
-    def on_after_backward(self, trainer: pl.Trainer, module: Any) -> None:
-        """Keeps the gradient norms of an update."""
+    def on_before_optimizer_step(self, trainer: pl.Trainer, module: Any, optimizer: Any) -> None:
+        """Keeps the gradient norms of an update, before clipping and after the hooks of the module,
+        which scale gradients under mixout."""
         if self.records & set(NORMS):
             for layer, norm in gradient_norms(module.model.part(0)).items():
                 self.norms[layer].append(norm)

@@ -168,7 +168,7 @@ class SpanExtraction(TaskHead):
     def predict_batch(self, model: TaskModel, batch: Batch) -> Sequence[Any]:
         """[B] `Span`; a model trained without unanswerable questions always answers."""
         spans = super().predict_batch(model, batch)
-        if isinstance(model, SpanFinder) and model.may_abstain:
+        if getattr(model, "may_abstain", False):  # of a `SpanFinder`, or of several
             return spans
         return [span._replace(null=-np.inf) for span in spans]
 

@@ -96,7 +96,7 @@ def _protocol(side: Side) -> dict[str, Any]:
     fields: dict[str, Any] = dict(
         zip(SHARED, (evaluate.suite_value.name, ", ".join(evaluate.chosen)), strict=True)
     )
-    for name in ("adaptation", "protocol", "finetune"):
+    for name in ("adaptation", "protocol", "finetune", "ensemble"):
         fields |= flat_fields(f"evaluate.{name}", getattr(evaluate, name))
     fields |= {path: f"searched ({text})" for path, text in side.searched.items()}
     stages = side.results.plan.stages

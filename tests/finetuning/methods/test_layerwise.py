@@ -4,13 +4,13 @@ import pytest
 import torch
 
 from harness.finetuning.adaptation import ADAPTATIONS, Staged
-from harness.finetuning.compatibility import settings_problem
 from harness.finetuning.methods.layerwise import (
     begin_epoch,
     learning_rate_factors,
     reinitialise,
 )
 from harness.finetuning.protocol import Finetune
+from harness.finetuning.settings_compatibility import settings_problem
 from harness.models.layers import layers
 from harness.pretraining.optimization import parameter_groups
 from harness.pretraining.optimizer import Optimizer

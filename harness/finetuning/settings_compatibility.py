@@ -1,0 +1,67 @@
+"""Which settings of fine-tuning suit an adaptation and a family, known at planning time."""
+
+from harness.finetuning.adaptation import Adaptation
+from harness.finetuning.protocol import Finetune
+from harness.models import FAMILIES
+from harness.pretraining.objectives.objective import ONE_STACK
+
+EMBEDDING_CHANGES = ("neftune_alpha", "sift_weight")
+"""Settings that change the token embeddings of inputs in training."""
+OF_START = ("mixout", "decay_toward")
+"""Settings that keep a network near its pretrained weights."""
+OF_WEIGHTS = ("layer_decay", "reinit_layers", *OF_START)
+"""Settings about the weights of the pretrained network."""
+
+
+def settings_problem(settings: Finetune, adaptation: Adaptation) -> str:
+    """The error if a fine-tuning setting does not suit an adaptation; empty if all do."""
+    for name in OF_WEIGHTS:
+        if getattr(settings, name) is not None and not adaptation.whole:
+            return (
+                f"finetune.{name} is for adaptations that train the layers of the network, but "
+                f"{adaptation.kind} does not; leave it out"
+            )
+    if settings.decay_toward and not settings.weight_decay:
+        return (
+            "finetune.weight_decay must be above 0 with decay_toward, but is 0; raise it, or leave "
+            "decay_toward out"
+        )
+    for name in OF_START if settings.reinit_layers else ():
+        if getattr(settings, name):
+            return (
+                f"finetune.{name} needs pretrained weights, but reinit_layers draws new ones; "
+                "leave one out"
+            )
+    for name in EMBEDDING_CHANGES:
+        if getattr(settings, name) and adaptation.kind in ("frozen", "prompt"):
+            return (
+                f"finetune.{name} is for adaptations that read the inputs in training, but "
+                f"{adaptation.kind} does not; leave it out"
+            )
+    return ""
+
+
+def no_linear_layers(family: str) -> bool:
+    """Whether the networks of a family have no linear layers below their token head."""
+    return FAMILIES[family].kind in ("static", "recurrent")
+
+
+def mixing_problem(settings: Finetune, family: str) -> str:
+    """The error if the network of a family has no layers for mixout; empty if it has."""
+    if not settings.mixout or not no_linear_layers(family):
+        return ""
+    return (
+        "finetune.mixout needs a network with linear layers, but those of the family "
+        f"{family} have none; leave it out"
+    )
+
+
+def noise_problem(settings: Finetune, family: str, representation: str) -> str:
+    """The error if noise does not suit the embeddings of a network; empty if it does."""
+    given = [name for name in EMBEDDING_CHANGES if getattr(settings, name)]
+    if not given or (family != "xlnet" and representation in ONE_STACK):
+        return ""
+    return (
+        f"finetune.{given[0]} is for networks read {', '.join(ONE_STACK)} other than xlnet, but "
+        f"this {family} is read {representation}; leave it out"
+    )
