@@ -1,6 +1,6 @@
 """Fine-tuning runs: one loop, for a single task and for several on one network."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -47,6 +47,8 @@ from harness.pretraining.trainer import choose_attention, make_trainer, seed_tor
 from harness.tasks.examples import Examples
 
 EVALUATION_BATCH = 256
+TRAINER: Mapping[str, Any] = {"max_epochs": 1, "gradient_clip_val": 1.0}
+"""Of Lightning, which sees one epoch that holds all epochs of the examples."""
 
 
 @dataclass(frozen=True)
@@ -105,16 +107,8 @@ def finetune(
     settings = _with_layer_epochs(settings, tasks[0])
     batches = MultitaskBatches(tasks, settings, mixing, seed)
     hook = EpochCallback(progress)
-    # Lightning sees one epoch, which holds all epochs of the examples.
-    trainer = make_trainer(
-        hook,
-        *callbacks,
-        compute=compute,
-        loggers=loggers,
-        precision=compute.precision,
-        max_epochs=1,
-        gradient_clip_val=1.0,
-    )
+    fixed = {**TRAINER, "precision": compute.precision}
+    trainer = make_trainer(hook, *callbacks, compute=compute, loggers=loggers, **fixed)
     heads = [task.head for task in tasks]
     first = seed if initial_seed is None else initial_seed
     model = _with_heads(model_folder, heads, mixing, adaptation, settings, first)
