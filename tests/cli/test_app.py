@@ -184,8 +184,6 @@ if sys.argv[1] != "0":
 
 @pytest.mark.parametrize("number", [0, signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_no_process_of_a_server_remains(number: int, tmp_path: Path) -> None:
-    if number and signal.getsignal(number) is signal.SIG_IGN:
-        pytest.skip("these tests run under nohup, or else ignore the signal that ends the server")
     words = [str(int(number)), HOLD, str(tmp_path / "lock")]
     assert serve([sys.executable, "-c", SERVER, *words]) == 0
     with (tmp_path / "lock").open("a") as lock:
