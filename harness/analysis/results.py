@@ -18,7 +18,7 @@ from harness.plan.first_seeds import first_seeds
 from harness.plan.learned_vocabularies import with_learned_vocabularies
 from harness.plan.plan import FinetuneRun, Plan
 from harness.store.store import StageResult, Store
-from harness.tasks.scores import COUNTS, PREDICTIONS, load_counts, load_groups
+from harness.tasks.scores import COUNTS, PREDICTIONS, load_counts, load_groups, load_predictions
 from harness.tasks.task import Suite
 
 T = TypeVar("T")
@@ -102,7 +102,7 @@ class Results:
             ValueError: the files are damaged.
         """
         if key not in self._predictions:
-            self._predictions[key] = pd.read_parquet(self.files(key) / PREDICTIONS)
+            self._predictions[key] = load_predictions(self.files(key) / PREDICTIONS)
         return self._predictions[key]
 
     def counts(self, key: str) -> Mapping[str, np.ndarray]:

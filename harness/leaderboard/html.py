@@ -1,5 +1,6 @@
 """A table as an html figure."""
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from harness.leaderboard.cells import all_notes, heading, marked_blocks, row_marks
@@ -120,6 +121,7 @@ def _rank_interval(row: Row) -> str:
     return str(low) if low == high else f"{low} to {high}"
 
 
+@cache
 def html_template(text: str) -> "jinja2.Template":
     """A template that escapes every value, and refuses missing ones."""
     import jinja2

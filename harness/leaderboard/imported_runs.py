@@ -16,7 +16,7 @@ from harness.leaderboard.imported import ImportedBlock
 from harness.leaderboard.table import Row
 from harness.store.recorded import SCORE_COLUMNS, imported_examples
 from harness.store.store import StageResult, Store
-from harness.tasks.scores import LABELS, PREDICTIONS
+from harness.tasks.scores import LABELS, PREDICTIONS, load_predictions
 
 Counts = Mapping[str, np.ndarray]
 SAME = np.zeros(1, dtype=np.uint8)
@@ -120,6 +120,6 @@ class _Examples:
             return None
         record = self._finished[self._keys[task]]
         counts = stage_counts(self._store, record)
-        frame = pd.read_parquet(self._store.files(record) / PREDICTIONS)
+        frame = load_predictions(self._store.files(record) / PREDICTIONS)
         labels = {name: array for name, array in counts.items() if name.endswith(f"/{LABELS}")}
         return contents((frame, counts)), labels

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,7 @@ class Section:
     """Long tables, hidden until opened; by caption."""
 
 
+@cache
 def template(
     name: str, folder: Path = TEMPLATES, *, escape: bool = True, trim: bool = False
 ) -> "jinja2.Template":

@@ -7,7 +7,7 @@ import pandas as pd
 
 from harness.analysis.frames.scores import scores_frame
 from harness.analysis.results import Results
-from harness.analysis.seed_scores import run_scores
+from harness.analysis.seed_scores import SEEDS, run_scores
 from harness.leaderboard.build import build, experiment_table
 
 RunScores = Mapping[str, Mapping[str, np.ndarray]]
@@ -17,11 +17,14 @@ RunScores = Mapping[str, Mapping[str, np.ndarray]]
 def all_run_scores(results: Results) -> RunScores:
     """The scores of all runs in each column of the leaderboard."""
     scores = results.get(scores_frame)
-    by_arm = {arm: scores[scores["arm"] == arm] for arm in results.arms}
-    return {
-        column.name: {arm: run_scores(rows, column).to_numpy() for arm, rows in by_arm.items()}
-        for column in results.get(experiment_table).columns
-    }
+    found = {}
+    for column in results.get(experiment_table).columns:
+        runs = run_scores(scores, column, ["arm", *SEEDS])
+        by_arm = dict(iter(runs.groupby(level="arm")))
+        found[column.name] = {
+            arm: by_arm[arm].to_numpy() if arm in by_arm else np.empty(0) for arm in results.arms
+        }
+    return found
 
 
 def averages(results: Results, scores: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:

@@ -1,8 +1,9 @@
 """The files of finished stages, by URI and digest."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -125,9 +126,15 @@ class IntactFiles:
 
 def digest(folder: Path) -> str:
     """SHA-256 over the names and contents of all files below a folder."""
-    total = hashlib.sha256()
+    found: dict[PurePath, str] = {}
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
         with path.open("rb") as file:
-            content = hashlib.file_digest(file, "sha256").hexdigest()
-        total.update(f"{path.relative_to(folder).as_posix()} {content}\n".encode())
-    return total.hexdigest()
+            found[path.relative_to(folder)] = hashlib.file_digest(file, "sha256").hexdigest()
+    return digest_of(found)
+
+
+def digest_of(files: Mapping[PurePath, str]) -> str:
+    """`digest` of a folder, given the path in the folder of each file and the SHA-256 of its
+    content."""
+    lines = (f"{path.as_posix()} {content}\n" for path, content in sorted(files.items()))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()

@@ -9,6 +9,7 @@ from harness.analysis.results import Results
 from harness.exchange.archives.manifest import ArchivedStage
 from harness.exchange.archives.read_archive import Archive, opened
 from harness.plan.plan import Plan
+from harness.store.artifacts import resolve
 from harness.store.declared import keep_declared
 from harness.store.store import StageResult, Store
 
@@ -34,6 +35,10 @@ class ArchivedStore(Store):
     def find(self, key: str) -> StageResult | None:
         """The result of one stage; null if the archive lacks it."""
         return self._stages.get(key)
+
+    def fetch(self, record: StageResult) -> Path:
+        """The folder of a stage's files, whose digest `opened` compared."""
+        return resolve(record.artifact_uri)
 
 
 def _result(stage: ArchivedStage, folder: Path) -> StageResult:

@@ -1,19 +1,20 @@
 """Reads an archive; what is damaged or no archive is refused in one line."""
 
+import hashlib
 import json
 import lzma
 import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO
 
 from pydantic import ValidationError
 
 from harness.exchange.archives.manifest import FORMAT, MANIFEST, Manifest
-from harness.store.artifacts import digest
+from harness.store.artifacts import digest_of
 
 CHUNK = 2**20
 MAX_BYTES = 2**31
@@ -102,17 +103,19 @@ def _extract(tar: tarfile.TarFile, manifest: Manifest, folder: Path) -> None:
         if not _is_name(stage.key):
             raise _WrongContentError(f"{stage.key!r} is no key of a stage")
         (folder / stage.key).mkdir(exist_ok=True)
-    keys = {stage.key for stage in manifest.stages}
+    found: dict[str, dict[PurePath, str]] = {stage.key: {} for stage in manifest.stages}
     while member := tar.next():
         parts = member.name.split("/")
         file = tar.extractfile(member) if member.isreg() else None
-        if file is None or len(parts) < 2 or parts[0] not in keys or not all(map(_is_name, parts)):
+        if file is None or len(parts) < 2 or parts[0] not in found or not all(map(_is_name, parts)):
             raise _WrongContentError(f"{member.name!r} is no file of a stage")
         target = folder.joinpath(*parts)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(file.read())
+        if len(parts) > 2:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content := file.read())
+        found[parts[0]][PurePath(*parts[1:])] = hashlib.sha256(content).hexdigest()
     for stage in manifest.stages:
-        if digest(folder / stage.key) != stage.digest:
+        if digest_of(found[stage.key]) != stage.digest:
             raise _WrongContentError(f"files of stage {stage.key} are missing or changed")
 
 

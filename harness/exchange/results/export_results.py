@@ -27,7 +27,7 @@ from harness.plan.protocol import protocol_digest, protocol_text, recorded_proto
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.store.recorded import RecordedExperiment
 from harness.store.store import StageResult, Store
-from harness.tasks.scores import GROUPS, LABELS, PREDICTIONS, plain
+from harness.tasks.scores import GROUPS, LABELS, PREDICTIONS, load_predictions, plain
 
 SOURCE = "pretraining-harness"
 UNKNOWN = Cost(None, None, None, None)
@@ -159,7 +159,7 @@ def examples_frame(measured: FinishedRuns, source: str = SOURCE) -> pd.DataFrame
 
 
 def _of_run(stage: StageResult, store: Store) -> pd.DataFrame:
-    predictions = pd.read_parquet(store.files(stage) / PREDICTIONS)
+    predictions = load_predictions(store.files(stage) / PREDICTIONS)
     counts = stage_counts(store, stage)
     group = predictions["group"] if "group" in predictions else pd.Series(None, predictions.index)
     texts = [

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
 
@@ -168,6 +169,7 @@ def explain(artist: Artist, text: str) -> None:
 def as_svg(figure: Figure, name: str) -> str:
     """The figure as a scalable `svg` element, its ids prefixed with `name`."""
     text = io.StringIO()
+    _place_axes(figure)
     figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
     svg = text.getvalue()
     svg = svg[svg.index("<svg") :]
@@ -177,3 +179,11 @@ def as_svg(figure: Figure, name: str) -> str:
     )
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg)
     return "\n".join(line.rstrip() for line in svg.splitlines()) + "\n"
+
+
+def _place_axes(figure: Figure) -> None:
+    """Places the axes once. `savefig` would draw a figure twice, the first time to place them."""
+    FigureCanvasSVG(figure)  # whose letters have the widths that the file will have
+    if engine := figure.get_layout_engine():
+        engine.execute(figure)
+        figure.set_layout_engine()  # none

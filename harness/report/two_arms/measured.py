@@ -19,7 +19,7 @@ from harness.store.recorded import (
     recorded_experiments,
 )
 from harness.store.store import Store
-from harness.tasks.scores import PREDICTIONS
+from harness.tasks.scores import PREDICTIONS, load_predictions
 from harness.tasks.task import Suite
 
 
@@ -121,7 +121,7 @@ def _recorded(store: Store, one: RecordedExperiment, name: str) -> Iterator[Meas
     def examples(key: str) -> Examples | None:
         if key not in records:
             return None
-        predictions = pd.read_parquet(store.files(records[key]) / PREDICTIONS)
+        predictions = load_predictions(store.files(records[key]) / PREDICTIONS)
         return predictions, stage_counts(store, records[key])
 
     protocols = recorded_protocols(one.spec)
