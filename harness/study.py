@@ -166,18 +166,24 @@ class Study:
         """Accuracies of the probes: one row per arm, probe, category and pretraining seed."""
         return self.results.get(probes_frame)
 
-    def table(self, average: str | None = None, tasks: Sequence[str] | None = None) -> Table:
+    def table(
+        self,
+        average: str | None = None,
+        tasks: Sequence[str] | None = None,
+        quantities: Sequence[str] = (),
+    ) -> Table:
         """The leaderboard with published rows; arms that do not differ significantly share a rank.
 
         Args:
             average: averaging rule; null: that of the suite, or the mean of all columns of `tasks`.
             tasks: some tasks of the experiment; null: all.
+            quantities: more columns, such as `perplexity` and `bits_per_byte`.
 
         Raises:
-            ValueError: no run has finished, a task or the averaging rule is unknown, or the rule
-                uses tasks that the suite does not have.
+            ValueError: no run has finished, a task, a quantity or the averaging rule is unknown, or
+                the rule uses tasks that the suite does not have.
         """
-        return ranked_table(self.results.require(scores=True), average, tasks)
+        return ranked_table(self.results.require(scores=True), average, tasks, quantities)
 
     def leaderboard(
         self, average: str | None = None, tasks: Sequence[str] | None = None
@@ -227,13 +233,10 @@ class Study:
         return summary(remember_look(self.results))
 
     def write_report(self, out: str | Path | None = None) -> Path:
-        """Writes the comparison report.
+        """Writes the comparison report and returns its folder.
 
         Args:
             out: folder; null: reports/<name> in the store.
-
-        Returns:
-            The folder.
 
         Raises:
             ValueError: no stage has finished.
@@ -252,9 +255,6 @@ class Study:
         Args:
             arm: null: the only arm.
             seed: pretraining seed; null: the first.
-
-        Returns:
-            (model, tokenizer).
 
         Raises:
             ValueError: the arm or seed does not exist, or its pretraining is not finished.

@@ -1,5 +1,7 @@
-"""A store filled with made-up runs: two experiments on SWAG, with counts to resample."""
+"""A store filled with made-up runs: two experiments on SWAG, with counts to resample. `two` was
+recorded by an earlier version, without quantities."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,13 @@ from harness.tasks.scores import COUNTS, PREDICTIONS, counts, predictions_frame,
 
 EVIL = '<script>alert("1")</script>'
 EXPERIMENTS: dict[str, dict[str, Any]] = {
-    "one": {"arms": {"good": 0.9, EVIL: 0.5}, "size": "nano", "tags": ["small"], "tokens": 1000},
+    "one": {
+        "arms": {"good": 0.9, EVIL: 0.5},
+        "size": "nano",
+        "tags": ["small"],
+        "tokens": 1000,
+        "quantities": {"good": {"loss": [1.0, 2.0], "flops": [3e9]}, EVIL: {}},
+    },
     "two": {"arms": {"alike": 0.9}, "size": "tiny", "tags": [], "tokens": 2000},
 }
 NUM_EXAMPLES = 80
@@ -41,6 +49,8 @@ def fill(folder: Path) -> Store:
         recorded.mkdir()
         pd.DataFrame(rows, columns=SCORE_COLUMNS).to_parquet(recorded / "results.parquet")
         (recorded / "experiment.yaml").write_text(yaml.safe_dump(_resolved(name, spec)))
+        if "quantities" in spec:
+            (recorded / "quantities.json").write_text(json.dumps(spec["quantities"]))
         store.record_experiment(name, "swag-v1", recorded)
     report = folder / "reports" / "one"
     report.mkdir(parents=True)

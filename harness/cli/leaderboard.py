@@ -26,7 +26,14 @@ def leaderboard(
         str | None, typer.Option(metavar="A,B", help="show only these columns, or those of tasks")
     ] = None,
     sort: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="a column, average or arm")
+        str | None, typer.Option(metavar="COLUMN", help="a column, average, quantity or arm")
+    ] = None,
+    quantity: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="also show this, such as perplexity, bits_per_byte or flops; repeatable",
+        ),
     ] = None,
     published: Annotated[
         bool, typer.Option("--published", help="a published table; without a name, list them")
@@ -46,13 +53,13 @@ def leaderboard(
 
     with options.clear_errors():
         filters, changes = (tag, size, budget), (set_, variant)
-        shown = (average, task, columns, sort)
+        shown = (average, task, columns, sort, quantity)
         if published:
             alone = "--published allows only a name and --format; remove the other options"
             options.require(not any((*shown, *filters, *changes)), alone)
             text = _published(name, format.value)
         else:
-            table = _measured(name, average, task, filters, changes, store)
+            table = _measured(name, average, task, quantity or [], filters, changes, store)
             text = render(_selected(table, columns, sort), format.value)
         print(text.rstrip("\n"))
 
@@ -79,6 +86,7 @@ def _measured(
     name: str | None,
     average: str | None,
     tasks: list[str] | None,
+    quantities: list[str],
     filters: tuple[str | None, str | None, str | None],
     changes: tuple[list[str] | None, list[str] | None],
     store: Path,
@@ -92,11 +100,11 @@ def _measured(
     if options.is_experiment(name):
         needed = "--tag, --size and --budget need a board, but an experiment file is given"
         options.require(not any(filters), needed)
-        return options.load_study(Path(name), *changes, store).table(average, tasks)
+        return options.load_study(Path(name), *changes, store).table(average, tasks, quantities)
     needed = "--set and --variant need an experiment file, but a board is given"
     options.require(not any(changes), needed)
     board_filter = BoardFilter(*filters) if any(filters) else None
-    return board_table(name, Store(store), average, board_filter, tasks=tasks)
+    return board_table(name, Store(store), average, board_filter, tasks, quantities)
 
 
 def _selected(table: "Table", columns: str | None, sort: str | None) -> "Table":

@@ -20,6 +20,7 @@ from harness.leaderboard.facets import facets
 from harness.leaderboard.imported import imported_blocks
 from harness.leaderboard.missing import Reasons, reasons
 from harness.leaderboard.published import Board, board_of_suite, load_board
+from harness.leaderboard.quantity_columns import QuantityColumn, board_quantities
 from harness.leaderboard.ranked import ranked, tied
 from harness.leaderboard.row_notes import merged, unfinished, unlike_protocols
 from harness.leaderboard.signals import board_signals
@@ -52,6 +53,7 @@ def board_table(
     average: str | None = None,
     board_filter: BoardFilter | None = None,
     tasks: Sequence[str] | None = None,
+    quantities: Sequence[str] = (),
 ) -> Table:
     """The leaderboard of all experiments in the store on a suite, with published and imported rows.
 
@@ -60,11 +62,13 @@ def board_table(
         average: an averaging rule; null means the board's, or the mean of all columns of `tasks`.
             If no row has the board's, it is over the columns that all rows have.
         tasks: some tasks of the suite; null means all.
+        quantities: in `quantity_columns.OF_STORES`; empty cells where the recorded experiment has
+            none, or an earlier version recorded it.
 
     Raises:
-        ValueError: an unknown board, task or averaging rule, or no arm passes the filter.
+        ValueError: an unknown board, task, quantity or averaging rule, or no arm passes the filter.
     """
-    return store_board(name, store, average, board_filter, tasks=tasks).table
+    return store_board(name, store, average, board_filter, tasks=tasks, quantities=quantities).table
 
 
 def store_board(
@@ -75,6 +79,7 @@ def store_board(
     experiments: Sequence[RecordedExperiment] | None = None,
     finished: Mapping[str, StageResult] | None = None,
     tasks: Sequence[str] | None = None,
+    quantities: Sequence[str] = (),
 ) -> StoreBoard:
     """`board_table` with the arms of its rows.
 
@@ -107,6 +112,7 @@ def store_board(
         facets={row.name: facets(pretrain[row.name], row) for row in table.rows},
         missing=_missing(table, scores, specs, arms),
         row_notes=_row_notes(table, scores, specs, arms, baselines),
+        quantities=_quantities(known, scores, arms, quantities),
         signals=board_signals(scores.assign(arm=row_names(scores)), table, baselines),
     )
     select = board_filter.imported if board_filter else None
@@ -141,6 +147,28 @@ def _arms(
     }
 
 
+def _quantities(
+    experiments: Sequence[RecordedExperiment],
+    scores: pd.DataFrame,
+    arms: Mapping[str, tuple[str, Mapping[str, Any]]],
+    names: Sequence[str],
+) -> tuple[QuantityColumn, ...]:
+    """The columns of recorded quantities."""
+    recorded = {one.name: one.quantities for one in experiments} if names else {}
+    arm_of = _arm_names(scores)
+    rows = {
+        row: recorded.get(experiment, {}).get(arm_of[row], {})
+        for row, (experiment, _) in arms.items()
+    }
+    return board_quantities(rows, names)
+
+
+def _arm_names(scores: pd.DataFrame) -> dict[str, str]:
+    """Row to the name of its arm in its experiment."""
+    named = scores.assign(row=row_names(scores))
+    return dict(named[["row", "arm"]].drop_duplicates().itertuples(index=False))
+
+
 def _missing(
     table: Table,
     scores: pd.DataFrame,
@@ -169,7 +197,7 @@ def _row_notes(
     """Row to its notes. Baselines are not fine-tuned, so they have no protocol; experiments
     recorded before declared runs were have no note on these."""
     named = scores.assign(row=row_names(scores))
-    arm_of: dict[str, str] = dict(named[["row", "arm"]].drop_duplicates().itertuples(index=False))
+    arm_of = _arm_names(scores)
     planned = {
         row: specs[experiment].get("runs", {}).get(arm_of[row], {})
         for row, (experiment, _) in arms.items()
@@ -203,18 +231,21 @@ def _unsupported(arm: Mapping[str, Any], task: str) -> str:
 
 
 def ranked_table(
-    results: Results, average: str | None = None, tasks: Sequence[str] | None = None
+    results: Results,
+    average: str | None = None,
+    tasks: Sequence[str] | None = None,
+    quantities: Sequence[str] = (),
 ) -> Table:
     """The table of an experiment, with ranks shared by arms that do not differ significantly.
 
     Args:
-        average, tasks: as for `experiment_table`.
+        average, tasks, quantities: as for `experiment_table`.
 
     Raises:
         ValueError: as `experiment_table` does.
     """
     return tied(
-        experiment_table(results, average, tasks),
+        experiment_table(results, average, tasks, quantities),
         results.get(scores_frame),
         results.store,
         results.finished,

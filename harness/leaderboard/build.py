@@ -5,7 +5,7 @@ never outrank complete ones. Scores of different suites, splits or metrics never
 """
 
 from bisect import bisect_right
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +14,6 @@ import pandas as pd
 from harness.analysis.columns import SuiteColumns, suite_columns
 from harness.analysis.comparison.differences import Comparer, dependent_runs
 from harness.analysis.comparison.resampling import arm_runs
-from harness.analysis.frames.adaptation import trained_parameters
 from harness.analysis.frames.scores import scores_frame
 from harness.analysis.results import Results
 from harness.analysis.seed_scores import SEEDS
@@ -23,6 +22,7 @@ from harness.core.config import unknown_name
 from harness.leaderboard.measured_rows import deterministic_row, measured_rows
 from harness.leaderboard.missing import reasons
 from harness.leaderboard.published import board_of_suite
+from harness.leaderboard.quantity_columns import QuantityColumn, experiment_quantities
 from harness.leaderboard.reference_rows import published_blocks, references
 from harness.leaderboard.row_notes import merged, unfinished
 from harness.leaderboard.table import Row, Table, protocol_line
@@ -43,7 +43,7 @@ def build(
     arms: Sequence[str] = (),
     published: Sequence[str] = (),
     protocol: str = "",
-    trained: Mapping[str, float] | None = None,
+    quantities: tuple[QuantityColumn, ...] = (),
     baselines: Collection[str] = (),
 ) -> Table:
     """The table of a suite.
@@ -59,8 +59,7 @@ def build(
         arms: arms of a single experiment that get a row even without results.
         published: names of published tables to include.
         protocol: one line on how the rows were fine-tuned.
-        trained: arm to its number of trained parameters; null if all arms are adapted in the same
-            way.
+        quantities: columns after the seeds.
         baselines: rows of models without randomness, shown without seeds and standard deviation.
 
     Raises:
@@ -75,7 +74,7 @@ def build(
         published=published,
         baselines=baselines,
     )
-    return replace(table, protocol=protocol, trained=trained or {})
+    return replace(table, protocol=protocol, quantities=quantities)
 
 
 def build_columns(
@@ -115,17 +114,21 @@ def build_columns(
 
 
 def experiment_table(
-    results: Results, average: str | None = None, tasks: Sequence[str] | None = None
+    results: Results,
+    average: str | None = None,
+    tasks: Sequence[str] | None = None,
+    quantities: Sequence[str] = (),
 ) -> Table:
     """Measured rows ranked by their averages without ties, reference levels, and published rows.
 
     Args:
         average: an averaging rule; null means the suite's.
         tasks: some tasks of the experiment; null means all.
+        quantities: in `quantity_columns.COLUMNS`.
 
     Raises:
-        ValueError: an unknown averaging rule, one over tasks that the suite does not have, or a
-            task that the experiment does not have.
+        ValueError: an unknown quantity or averaging rule, one over tasks that the suite does not
+            have, or a task that the experiment does not have.
     """
     suite, chosen = results.suite, results.experiment.evaluate.chosen
     for task in tasks or ():
@@ -141,7 +144,7 @@ def experiment_table(
         arms=results.arms,
         published=board.published if board else (),
         protocol=protocol_line(protocol_of(results.plan)),
-        trained=results.get(trained_parameters),
+        quantities=experiment_quantities(results, quantities),
         baselines={arm.name for arm in results.plan.arms if is_baseline(arm.pretrain.model.family)},
     )
     chosen_by = dict.fromkeys(results.arms, chosen)

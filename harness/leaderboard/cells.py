@@ -58,7 +58,7 @@ def heads(table: Table) -> list[str]:
     """The heads of the columns of `row_cells`."""
     labels = [column_label(column) for column in table.columns]
     average = [table.average.label] if table.shows_average else []
-    return ["rank", "arm", *average, *labels, "seeds", *table.more_heads]
+    return ["rank", "arm", *average, *labels, "seeds", *quantity_heads(table)]
 
 
 def shown_rows(table: Table) -> list[tuple[Row, str]]:
@@ -79,7 +79,29 @@ def row_cells(table: Table, row: Row, mark: str = "") -> list[str]:
     """The printed cells of a row, in the order of the head."""
     scores = [_text(score) for score in table.printed_scores(row)]
     name = f"{row.name} {mark}".strip()
-    return [str(row.rank or ""), name, *scores, row.seeds, *table.more_cells(row)]
+    return [str(row.rank or ""), name, *scores, row.seeds, *quantity_cells(table, row)]
+
+
+def quantity_heads(table: Table) -> list[str]:
+    """The heads of the columns after the seeds."""
+    return [column.head for column in table.quantities]
+
+
+def quantity_cells(table: Table, row: Row) -> list[str]:
+    """The cells of the columns after the seeds; empty where a row has no value."""
+    cells = []
+    for column in table.quantities:
+        mean = column.mean(row.name)
+        form = _form(mean, column.is_counted)
+        cells.append("" if mean is None else mean_cell(mean, column.deviation(row.name), form))
+    return cells
+
+
+def _form(value: float | None, is_counted: bool) -> str:
+    """Four significant digits, or no decimals."""
+    if value is None or is_counted or abs(value) >= 1000:
+        return "{:,.0f}"
+    return "{:,.1f}" if abs(value) >= 100 else "{:,.3f}"
 
 
 def bold_places(table: Table, row: Row) -> list[int]:

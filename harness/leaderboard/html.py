@@ -3,7 +3,13 @@
 from functools import cache
 from typing import TYPE_CHECKING
 
-from harness.leaderboard.cells import all_notes, heading, marked_blocks, row_marks
+from harness.leaderboard.cells import (
+    all_notes,
+    heading,
+    marked_blocks,
+    quantity_cells,
+    row_marks,
+)
 from harness.leaderboard.missing import (
     AVERAGE_OF_PUBLISHED,
     NO_AVERAGE,
@@ -29,7 +35,7 @@ HTML = """<figure class="leaderboard">
 <th scope="col">{{ column.name }}<br><small>{{ metrics(column) }}</small></th>
 {%- endfor %}<th scope="col">seeds</th>
 {%- if table.has_rank_intervals %}<th scope="col">place</th>{% endif %}
-{%- for name in table.more_heads %}<th scope="col">{{ name }}</th>{% endfor %}</tr></thead>
+{%- for one in table.quantities %}<th scope="col">{{ one.head }}</th>{% endfor %}</tr></thead>
 {%- endmacro %}
 {%- macro empty(why) %}<td class="missing"><details><summary aria-label="missing: why">–</summary>
 {{- why }}</details></td>{% endmacro %}
@@ -49,7 +55,7 @@ HTML = """<figure class="leaderboard">
 {%- else %}{{ empty(whys[loop.index0]) }}{% endif %}
 {%- endfor %}<td>{{ row.seeds }}</td>
 {%- if table.has_rank_intervals %}<td>{{ interval(row) }}</td>{% endif %}
-{%- for cell in table.more_cells(row) %}<td>{{ cell }}</td>{% endfor %}</tr>
+{%- for cell in quantity_cells(table, row) %}<td>{{ cell }}</td>{% endfor %}</tr>
 {%- endmacro %}
 {%- macro group(mark, block) %}
 <tbody class="published"><tr>
@@ -90,6 +96,7 @@ def html(table: Table) -> str:
         reasons=lambda row, kind: _reasons(table, row, kind),
         row_marks=row_marks(table),
         interval=_rank_interval,
+        quantity_cells=quantity_cells,
         metrics=metrics_label,
         heading=heading,
     )

@@ -69,7 +69,7 @@ def tabular(align: str, head: Iterable[str], rows: Iterable[str]) -> list[str]:
 
 
 def _tabular(table: Table, rows: Sequence[str]) -> list[str]:
-    align = f"rl{'r' * (len(table.columns) + table.shows_average)}c{'r' * len(table.more_heads)}"
+    align = f"rl{'r' * (len(table.columns) + table.shows_average)}c{'r' * len(table.quantities)}"
     return tabular(align, map(tex, heads(table)), rows)
 
 

@@ -68,7 +68,8 @@ def comma_separated(table: Table) -> str:
     head = ["kind", "rank", "arm"]
     head += [part for name in names for part in (name, f"{name} sd")]
     head += ["pretrain_seeds", "finetune_seeds"]
-    head += [name.replace(" ", "_") for name in table.more_heads]
+    for column in table.quantities:
+        head += [column.name] if column.is_counted else [column.name, f"{column.name} sd"]
     head += ["split", "source", "suite", "average_rule"]
     lines: list[Sequence[object]] = [[*head, "protocol", "reason"]]
     kinds = [("measured", row) for row in table.rows]
@@ -93,8 +94,17 @@ def _numbers(table: Table, kind: str, row: Row) -> list[str]:
         for value in ((score.mean, score.sd) if score else (None, None))
     ]
     seeds = [str(count or "") for count in row.seed_counts]
-    more = [cell.replace(",", "") for cell in table.more_cells(row)]
-    return [kind, str(row.rank or ""), row.name, *scores, *seeds, *more]
+    return [kind, str(row.rank or ""), row.name, *scores, *seeds, *_quantities(table, row)]
+
+
+def _quantities(table: Table, row: Row) -> list[str]:
+    cells = []
+    for column in table.quantities:
+        values = [column.mean(row.name), column.deviation(row.name)]
+        form = "{:.0f}" if column.is_counted else "{:.6g}"
+        shown = values[:1] if column.is_counted else values
+        cells += ["" if value is None else form.format(value) for value in shown]
+    return cells
 
 
 FORMATS: dict[str, Callable[[Table], str]] = {

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from harness.core.config import unknown_name
+from harness.leaderboard.quantity_columns import QuantityColumn
 from harness.leaderboard.table import Row, Table
 
 BESIDE = ("average", "arm")
@@ -34,17 +35,25 @@ def with_columns(table: Table, names: Sequence[str]) -> Table:
 
 
 def sorted_by(table: Table, name: str) -> Table:
-    """The table with its measured rows by a score, best first, or by the name of the arm.
+    """The table with its measured rows by a score, best first, by a quantity, least first, or by
+    the name of the arm.
 
     Args:
-        name: a column, a task with one column, or a name in BESIDE. Rows without a score are last.
+        name: a column, a task with one column, a quantity of the table, or a name in BESIDE. Rows
+            without a value are last.
 
     Raises:
         ValueError: an unknown name, or a task with several columns.
     """
     if name == "arm":
         return replace(table, rows=tuple(sorted(table.rows, key=lambda row: row.name)))
-    places = [-1] if name == "average" else _places(table, name, BESIDE)
+    if quantity := next((one for one in table.quantities if one.name == name), None):
+        return replace(table, rows=tuple(sorted(table.rows, key=lambda row: _least(quantity, row))))
+    places = (
+        [-1]
+        if name == "average"
+        else _places(table, name, [*BESIDE, *(one.name for one in table.quantities)])
+    )
     if len(places) > 1:
         several = ", ".join(table.columns[place].name for place in places)
         raise ValueError(f"{name} has several columns; name one of {several}")
@@ -54,6 +63,11 @@ def sorted_by(table: Table, name: str) -> Table:
         return -score.mean if score else float("inf")
 
     return replace(table, rows=tuple(sorted(table.rows, key=order)))
+
+
+def _least(quantity: QuantityColumn, row: Row) -> float:
+    value = quantity.mean(row.name)
+    return float("inf") if value is None else value
 
 
 def _places(table: Table, name: str, more: Sequence[str] = ()) -> list[int]:

@@ -9,6 +9,7 @@ import pandas as pd
 from harness.analysis.averages import Average
 from harness.analysis.columns import SuiteColumns
 from harness.analysis.statistics.signal import Signal
+from harness.leaderboard.quantity_columns import QuantityColumn
 from harness.tasks.metrics import METRICS
 from harness.tasks.task import Column, Suite
 
@@ -52,9 +53,6 @@ SPREAD_NOTE = (
 )
 SPREAD = "over all runs"
 SPREADS = "in a column over all its runs, in the average over pretraining seeds"
-TRAINED_NOTE = (
-    "Trained parameters: those updated by fine-tuning, including a new head, mean over tasks."
-)
 DETERMINISTIC = "deterministic"
 """Shown instead of numbers of seeds for baselines without randomness."""
 DETERMINISTIC_NOTE = (
@@ -145,8 +143,8 @@ class Table:
     published: tuple[Published, ...] = ()
     protocol: str = ""
     """Fine-tuning protocol of the measured rows, in one line."""
-    trained: Mapping[str, float] = field(default_factory=dict)
-    """Row to its number of trained parameters; empty if all rows are adapted in the same way."""
+    quantities: tuple[QuantityColumn, ...] = ()
+    """Columns after the seeds."""
     missing: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Measured row to column to the reason why its cell is empty."""
     row_notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -199,8 +197,10 @@ class Table:
                 record[name] = score.mean if score else None
                 record[f"{name}_sd"] = score.sd if score else None
             record["pretrain_seeds"], record["finetune_seeds"] = row.seed_counts
-            if self.trained:
-                record["trained_parameters"] = self.trained.get(row.name)
+            for column in self.quantities:
+                record[column.name] = column.mean(row.name)
+                if not column.is_counted:
+                    record[f"{column.name}_sd"] = column.deviation(row.name)
             records.append(record)
         frame = pd.DataFrame(records)
         whole = ("rank", "pretrain_seeds", "finetune_seeds")
@@ -221,17 +221,7 @@ class Table:
     def width(self) -> int:
         """Number of printed columns: those of the suite, the average if it is shown, and rank, arm
         and seeds."""
-        return len(self.columns) + self.shows_average + len(self.more_heads) + 3
-
-    @property
-    def more_heads(self) -> list[str]:
-        """Heads of the columns after the seeds."""
-        return ["trained parameters"] if self.trained else []
-
-    def more_cells(self, row: Row) -> list[str]:
-        """Cells of the columns after the seeds."""
-        count = self.trained.get(row.name)
-        return [f"{count:,.0f}" if count is not None else ""] if self.trained else []
+        return len(self.columns) + self.shows_average + len(self.quantities) + 3
 
     def notes(self) -> list[str]:
         """The lines under the table."""
@@ -244,7 +234,7 @@ class Table:
             f"Suite {self.suite.name} ({citation}); splits: {self._splits()}.",
             *(averages if self.shows_average else []),
             *self._metrics(),
-            *([TRAINED_NOTE] if self.trained else []),
+            *(column.note for column in self.quantities if column.note),
             *([DETERMINISTIC_NOTE] if any(row.deterministic for row in self.rows) else []),
             f"Protocol: {self.protocol or 'as recorded with each run'}.",
         ]

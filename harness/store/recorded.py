@@ -22,6 +22,7 @@ SCORE_COLUMNS = [
 ]
 """Columns of the scores of an experiment; `key` is that of the fine-tuning stage."""
 SCORES_FILE, SPEC_FILE, STAGES_FILE = "results.parquet", "experiment.yaml", "stages.json"
+QUANTITIES_FILE = "quantities.json"
 QUICK_SPEC_FILE = "experiment.json"
 """The content of SPEC_FILE, which takes thirty times as long to read."""
 IMPORTED_SCORES, IMPORTED_EXAMPLES = "scores.parquet", "examples.parquet"
@@ -67,6 +68,13 @@ class RecordedExperiment:
             raise ValueError(
                 f"{self.folder / file} cannot be read: run {self.name} again ({line})"
             ) from error
+
+    @property
+    def quantities(self) -> Mapping[str, Mapping[str, Sequence[float]]]:
+        """Arm to quantity to its values; empty if an earlier version recorded the experiment."""
+        path = self.folder / QUANTITIES_FILE
+        with self._reading(QUANTITIES_FILE):
+            return json.loads(path.read_bytes()) if path.exists() else {}
 
     @property
     def stages(self) -> set[str]:

@@ -20,6 +20,7 @@ from harness.leaderboard.published import (
     published_index,
     published_table,
 )
+from harness.leaderboard.quantity_columns import QuantityColumn
 from harness.leaderboard.ranked import tied
 from harness.leaderboard.render import render
 from harness.leaderboard.table import METRIC_LABELS, protocol_line
@@ -313,7 +314,10 @@ def test_csv_by_hand():
 def test_arms_that_are_adapted_in_different_ways_show_what_they_train():
     arms = {"full": 0.9, "lora": 0.8}
     frame = whole_suite(arms)
-    table = build(frame, "glue-v1", trained={"full": 12_345.0})
+    trained = QuantityColumn(
+        "trained_parameters", "trained parameters", {"full": np.array([12_345.0])}, "", True
+    )
+    table = build(frame, "glue-v1", quantities=(trained,))
     assert table.to_frame()["trained_parameters"].tolist()[0] == 12_345
     assert "12,345" in render(table, "md") and "12,345" in render(table, "html")
     assert ",12345," in render(table, "csv") and "trained_parameters" in render(table, "csv")
