@@ -127,6 +127,9 @@ def _note(name: str) -> str:
     quantity = COLUMNS[name]
     unit = f"in {quantity.unit}, " if quantity.unit else ""
     spread = f"{unit}mean ± standard deviation over pretraining seeds"
-    details = [*([] if quantity.is_counted else [spread]), *([NOTES[name]] if name in NOTES else [])]
+    details = [
+        *([] if quantity.is_counted else [spread]),
+        *([NOTES[name]] if name in NOTES else []),
+    ]
     title = f"{quantity.label[0].upper()}{quantity.label[1:]}"
-    return f"{title}: {'; '.join(details)}." if details else ""
+    return f"{title}: {'; '.join(filter(None, details))}." if any(details) else ""

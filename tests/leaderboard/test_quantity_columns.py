@@ -57,7 +57,7 @@ def test_the_perplexity_is_that_of_each_seed_and_then_averaged(data: MadeUpResul
     frame = table.to_frame().set_index("arm")
     assert frame.loc["bad", "perplexity"] == pytest.approx(math.exp(2))
     assert frame.loc["bad", "perplexity_sd"] == pytest.approx(0)
-    assert pd.isna(frame.loc["bad", "bits_per_byte"])
+    assert pd.isna(frame["bits_per_byte"]["bad"])
 
 
 @pytest.mark.parametrize("format", FORMATS)
