@@ -17,6 +17,8 @@ from harness.store.outages import place_of
 
 END_SECONDS = 10.0
 """How long a server may take to end by itself."""
+STEP_SECONDS = 1.0
+"""How long to wait for a server at a time."""
 
 
 def ui(
@@ -50,11 +52,20 @@ def serve(command: Sequence[str]) -> int:
         # In a session of its own, the server gets no Ctrl-C, at which it would print tracebacks.
         server = subprocess.Popen(command, env=environment, start_new_session=True)
         try:
-            return server.wait()
+            return _wait(server)
         except KeyboardInterrupt:
             return 0
         finally:
             _end(server)
+
+
+def _wait(server: "subprocess.Popen[bytes]") -> int:
+    """The exit code of a server, when it has ended."""
+    while True:
+        # A wait without end is not interrupted by a signal that the system gives to another thread
+        # of this process, and its handler would never run.
+        with suppress(subprocess.TimeoutExpired):
+            return server.wait(STEP_SECONDS)
 
 
 def _end(server: "subprocess.Popen[bytes]") -> None:

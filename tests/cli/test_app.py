@@ -2,8 +2,10 @@
 
 import fcntl
 import json
+import os
 import signal
 import sys
+import threading
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -188,6 +190,22 @@ def test_no_process_of_a_server_remains(number: int, tmp_path: Path) -> None:
     assert serve([sys.executable, "-c", SERVER, *words]) == 0
     with (tmp_path / "lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # waits as long as the process lives
+
+
+def test_a_signal_that_another_thread_gets_ends_a_server(tmp_path: Path) -> None:
+    """It interrupts no system call of the main thread."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+
+    def stop() -> None:
+        fifo.read_text()  # waits until the server has started
+        signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+
+    thread = threading.Thread(target=stop)
+    thread.start()
+    server = "import signal, sys; open(sys.argv[1], 'w').close(); signal.pause()"
+    assert serve([sys.executable, "-c", server, str(fifo)]) == 0
+    thread.join()
 
 
 def test_a_run_under_nohup_goes_on() -> None:
