@@ -41,7 +41,7 @@ from harness.analysis.statistics.intersection_union import decisive
 from harness.analysis.statistics.rank_agreement import rank_agreement
 from harness.experiment.expectation import Both, Expectation, RankAgreement
 from harness.experiment.experiment import Experiment
-from harness.report.reached_levels import ReachedTokens
+from harness.report.reached_levels import ReachedAmounts
 from harness.report.verdict import Claim, judge
 
 SEEDS = (2, 3, 5, 10)
@@ -139,7 +139,7 @@ def judged(case: str, expected: Expectation, values: Mapping[str, np.ndarray]) -
         return judge(Claim(expected, ranked(expected, values))).word
     undecided = ""
     if case in ENDS:
-        reached = ReachedTokens(
+        reached = ReachedAmounts(
             {arm: own.clip(*ENDS[case]) for arm, own in values.items()}, *ENDS[case]
         )
         values, undecided = reached.values, reached.undecided

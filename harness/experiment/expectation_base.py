@@ -25,8 +25,8 @@ class BaseExpectation(ConfigModel):
 
     outcome: str = AVERAGE
     """`average`, a column of the suite, a probe or one of its categories (`blimp/wh_island`), one
-    of QUANTITIES, one of these minus another (`in-domain - shifted`), or the tokens until a score
-    reaches a level (`tokens to 60 on CoLA`)."""
+    of QUANTITIES, one of these minus another (`in-domain - shifted`), or the tokens, labels
+    or epochs until a score reaches a level (`tokens to 60 on CoLA`)."""
     predicted: float | None = Field(default=None, allow_inf_nan=False)
     """The sum that is predicted, in points or in the unit of the quantity."""
 

@@ -109,8 +109,9 @@ class Experiment(ConfigModel):
     average; '{COLUMN: arm > arm}' about a column of the suite, '{PROBE: arm > arm}' about a probe,
     '{PROBE/CATEGORY: arm > arm}' about a category of it, '{loss: arm < arm}' about held-out loss,
     '{bits_per_byte: arm < arm}' about held-out bits per byte, '{tokens to 60 on COLUMN: arm < arm}'
-    about the tokens until a score reaches a level; '{rank agreement of average and loss: "arm, arm,
-    arm, arm above 0.5"}' about Kendall's tau of arms by two outcomes."""
+    about the tokens until a score reaches a level, so with 'labels to' and 'epochs to'; '{rank
+    agreement of average and loss: "arm, arm, arm, arm above 0.5"}' about Kendall's tau of arms by
+    two outcomes."""
     claims: Mapping[str, tuple[Expectation, ...]] = Field(default_factory=dict)
     """Id of a claim of the literature (`docs/findings.md`) to the expectations that test it, one or
     a list. They are judged as those of `expect`."""

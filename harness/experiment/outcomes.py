@@ -12,11 +12,13 @@ POINTS = "points"
 """Unit of scores x 100."""
 GAP = " - "
 """Between two outcomes of which one is subtracted from the other."""
-TOKENS_TO = "tokens to "
-"""How the outcomes of `reached_level` begin."""
+AMOUNTS = ("tokens", "labels", "epochs")
+"""What may be counted until a score reaches a level; how the outcomes of `reached_level` begin."""
 RANK_AGREEMENT = "rank agreement of "
 """How the outcomes of `ranked_by` begin."""
-_TOKENS_TO = re.compile(rf"{TOKENS_TO}(?P<level>-?[0-9]+(?:\.[0-9]+)?) on (?P<score>\S.*)")
+_LEVEL = re.compile(
+    rf"(?P<amount>{'|'.join(AMOUNTS)}) to (?P<level>-?[0-9]+(?:\.[0-9]+)?) on (?P<score>\S.*)"
+)
 
 
 @dataclass(frozen=True)
@@ -69,28 +71,33 @@ QUANTITIES: Mapping[str, Quantity] = {
 
 @dataclass(frozen=True)
 class ReachedLevel:
-    """A level that a score reaches in the course of pretraining."""
+    """A level that a score reaches in the course of pretraining, or with more labels or epochs of
+    fine-tuning."""
 
     level: float
     """A score x 100."""
     score: str
-    """`average`, a column of the suite, a probe or one of its categories."""
+    """`average`, a column of the suite, or, in pretraining, a probe or one of its categories."""
+    amount: str = "tokens"
+    """One of AMOUNTS."""
 
 
 def reached_level(outcome: str) -> ReachedLevel | None:
-    """The level of an outcome such as `tokens to 60 on CoLA`; null of any other.
+    """The level of an outcome such as `tokens to 60 on CoLA` or `labels to 60 on average`; null of
+    any other.
 
     Raises:
         ValueError: the outcome begins like one, but has another form.
     """
-    if not outcome.startswith(TOKENS_TO):
+    amount, to, _ = outcome.partition(" to ")
+    if amount not in AMOUNTS or not to:
         return None
-    if not (match := _TOKENS_TO.fullmatch(outcome)):
+    if not (match := _LEVEL.fullmatch(outcome)):
         raise ValueError(
-            "tokens until a score reaches a level must have the form 'tokens to 60 on CoLA', but "
-            f"are {shortened(outcome)}"
+            f"{amount} until a score reaches a level must have the form '{amount} to 60 on CoLA', "
+            f"but are {shortened(outcome)}"
         )
-    return ReachedLevel(float(match["level"]), match["score"])
+    return ReachedLevel(float(match["level"]), match["score"], amount)
 
 
 def ranked_by(outcome: str) -> tuple[str, str] | None:
@@ -112,7 +119,7 @@ def ranked_by(outcome: str) -> tuple[str, str] | None:
 
 def quantities_of(outcome: str) -> tuple[Quantity, ...]:
     """The quantity that an outcome is about, or both of a gap; empty of scores."""
-    if reached_level(outcome):
-        return (Quantity(outcome, "tokens"),)
+    if reached := reached_level(outcome):
+        return (Quantity(outcome, reached.amount),)
     parts = outcome.split(GAP)
     return tuple(QUANTITIES[one] for one in parts) if set(parts) <= QUANTITIES.keys() else ()

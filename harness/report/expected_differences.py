@@ -13,7 +13,7 @@ from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Difference, Runs
 from harness.experiment.expectation import Expectation, Level
 from harness.experiment.outcomes import GAP, LOSSES, reached_level
-from harness.report.reached_levels import ReachedTokens, reached_tokens
+from harness.report.reached_levels import ReachedAmounts, reached_amounts
 from harness.report.sections.transfer import comparable
 from harness.tasks.probes.columns import probe_columns
 
@@ -81,10 +81,10 @@ def values_of(results: Results, one: Expectation) -> Mapping[str, np.ndarray]:
     return {arm: own for arm, own in values.items() if arm in group}
 
 
-def curves_of(results: Results, one: Expectation) -> ReachedTokens | None:
+def curves_of(results: Results, one: Expectation) -> ReachedAmounts | None:
     """When runs reach the level that an expectation is about; null if it is about no level."""
     reached = reached_level(one.outcome)
-    return reached_tokens(results, reached, one.arms) if reached else None
+    return reached_amounts(results, reached, one.arms) if reached else None
 
 
 def exact(difference: float) -> Difference:

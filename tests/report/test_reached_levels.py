@@ -1,6 +1,7 @@
-"""Tokens of pretraining until a score reaches a level."""
+"""Tokens of pretraining, labels and epochs until a score reaches a level."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,11 +10,12 @@ import pytest
 import scipy.stats
 
 from harness.analysis.frames.scores import PROBE_COLUMNS
+from harness.experiment.lines import FIELDS
 from harness.experiment.outcomes import ReachedLevel
 from harness.report.comparison import compared_arms
 from harness.report.expectations import claims
 from harness.report.page import write_report
-from harness.report.reached_levels import ReachedTokens, reached_tokens, tokens_to
+from harness.report.reached_levels import ReachedAmounts, amount_to, reached_amounts
 from harness.report.verdict import Verdict, judge
 from tests.made_up_results import MadeUpResults, expecting
 
@@ -64,7 +66,7 @@ def data(fabricate: Callable[..., MadeUpResults]) -> MadeUpResults:
     ],
 )
 def test_tokens_to_a_level_by_hand(scores: tuple[float, ...], tokens: float) -> None:
-    assert tokens_to(65, np.array([100.0, 300.0, 500.0]), np.array(scores, float)) == tokens
+    assert amount_to(65, np.array([100.0, 300.0, 500.0]), np.array(scores, float)) == tokens
 
 
 def test_the_curve_is_that_of_linear_interpolation() -> None:
@@ -75,16 +77,16 @@ def test_the_curve_is_that_of_linear_interpolation() -> None:
         level = rng.uniform(scores[0], scores[-1])
         fine = np.linspace(tokens[0], tokens[-1], 200_001)
         first = fine[np.flatnonzero(np.interp(fine, tokens, scores) >= level)[0]]
-        assert tokens_to(level, tokens, scores) == pytest.approx(first, abs=1e-5)
+        assert amount_to(level, tokens, scores) == pytest.approx(first, abs=1e-5)
 
 
 def test_values_are_those_of_each_seed(data: MadeUpResults) -> None:
-    found = reached_tokens(data, ReachedLevel(75, "sst2"), ("fast", "slow"))
+    found = reached_amounts(data, ReachedLevel(75, "sst2"), ("fast", "slow"))
     # 5, 4, 3 and 2 of the 10 points between two checkpoints that lie 2e5 tokens apart
     assert found.values["fast"] == pytest.approx([5e5, 4.8e5, 4.6e5, 4.4e5])
     assert found.values["slow"] == pytest.approx([9e5, 8.8e5, 8.6e5, 8.4e5])
     assert (found.never, found.at_once, found.runs) == (0, 0, 8) and not found.note
-    average = reached_tokens(data, ReachedLevel(75, "average"), ("fast", "slow"))
+    average = reached_amounts(data, ReachedLevel(75, "average"), ("fast", "slow"))
     assert average.values["fast"] == pytest.approx(found.values["fast"])
 
 
@@ -96,7 +98,7 @@ def test_the_arm_that_reaches_a_level_first_is_confirmed(
     right, wrong, trend = verdicts_of(data)
     assert [one.word for one in (right, wrong, trend)] == ["confirmed", "refuted", "confirmed"]
     assert str(right.claim.expectation) == "fast < slow in tokens to 75 on sst2"
-    values = reached_tokens(data, ReachedLevel(75, "sst2"), ("fast", "slow")).values
+    values = reached_amounts(data, ReachedLevel(75, "sst2"), ("fast", "slow")).values
     test = scipy.stats.ttest_ind(values["fast"], values["slow"], equal_var=False)
     assert right.claim.found and right.claim.found.p_value == pytest.approx(test.pvalue)
     assert "of 12 runs, 4 do not reach the level before the end and count" in trend.reason
@@ -111,8 +113,12 @@ def test_runs_that_are_all_cut_off_are_not_equal(data: MadeUpResults) -> None:
     expect = [{f"tokens to {level} on sst2": "fast < slow"} for level in (99.5, 51)]
     never, at_once = verdicts_of(expecting(data, *expect))
     assert never.word == at_once.word == "inconclusive"
-    assert never.reason.endswith("two checkpoints: 8 of 8 not before the end, 0 by the first")
-    assert at_once.reason.endswith("two checkpoints: 0 of 8 not before the end, 8 by the first")
+    assert never.reason.endswith(
+        "two checkpoints: 8 of 8 not before the end, 0 by the first checkpoint"
+    )
+    assert at_once.reason.endswith(
+        "two checkpoints: 0 of 8 not before the end, 8 by the first checkpoint"
+    )
     (apart,) = verdicts_of(expecting(data, {"tokens to 59 on sst2": "fast < never"}))
     assert apart.word == "inconclusive" and apart.claim.found.p_value == 1  # type: ignore
 
@@ -128,7 +134,7 @@ def test_arms_count_within_the_tokens_that_all_of_them_have(
     }
     costs = made.costs.assign(tokens=made.costs["arm"].map({"short": 1e5, "long": 4e5}))
     data = with_curves(made, curves, (0.25, 0.5, 1.0)).but(costs=costs)
-    found = reached_tokens(data, ReachedLevel(75, "sst2"), ("short", "long"))
+    found = reached_amounts(data, ReachedLevel(75, "sst2"), ("short", "long"))
     assert (found.first, found.last) == (1e5, 1e5)
     assert found.undecided and {*found.values["long"]} == {1e5}
 
@@ -169,10 +175,78 @@ def test_categories_of_probes_have_curves(data: MadeUpResults) -> None:
     evaluate = {**data.experiment.evaluate.model_dump(), "probes": ["blimp"]}
     half = every[every["pretrain_fraction"] < 1]
     data = data.but(probes=ends, checkpoint_probes=half, evaluate=evaluate)
-    found = reached_tokens(data, ReachedLevel(70, "blimp/wh_island"), ("fast",)).values["fast"]
+    found = reached_amounts(data, ReachedLevel(70, "blimp/wh_island"), ("fast",)).values["fast"]
     assert found == pytest.approx([8e5, 7.6e5, 7.2e5])  # 25 points in 1e6 tokens; 45 + 25 share
 
 
 def test_without_curves_there_are_no_values() -> None:
-    empty = ReachedTokens({}, np.nan, np.nan)
+    empty = ReachedAmounts({}, np.nan, np.nan)
     assert empty.runs == 0
+
+
+COUNTS = (100, 200, 400)
+
+
+def by_amount(
+    fabricate: Callable[..., MadeUpResults], field: str, curves: Mapping[str, Sequence[float]]
+) -> MadeUpResults:
+    """Arms `name/amount` for COUNTS, whose four seeds lie a point apart each."""
+    names = [f"{name}/{count}" for name in curves for count in COUNTS]
+    made = fabricate(dict.fromkeys(names, 0.9), ("sst2",), (4, 1), 1000)
+    values = [
+        (curves[row.arm.split("/")[0]][COUNTS.index(int(row.arm.split("/")[1]))]) / 100
+        + row.pretrain_seed / 100
+        for row in made.scores.itertuples()
+    ]
+    data = made.but(scores=made.scores.assign(value=values))
+    grid = {
+        "model": {name: {"pretrain.recipe": "bert"} for name in curves},
+        "amount": {str(count): {field: count} for count in COUNTS},
+    }
+    declared = data.plan.declaration
+    section, name = field.removeprefix("evaluate.").split(".")
+    arms = []
+    for arm in declared.arms:
+        model, count = arm.name.split("/")
+        part = getattr(arm.evaluate, section).model_copy(update={name: int(count)})
+        evaluate = arm.evaluate.model_copy(update={section: part})
+        arms.append(replace(arm, labels={"model": model, "amount": count}, evaluate=evaluate))
+    experiment = declared.experiment.model_copy(update={"grid": grid})
+    data.plan = replace(
+        data.plan, declaration=replace(declared, experiment=experiment, arms=tuple(arms))
+    )
+    return data
+
+
+@pytest.mark.parametrize(("amount", "field"), FIELDS.items())
+def test_labels_and_epochs_to_a_level_are_those_of_each_line(
+    fabricate: Callable[..., MadeUpResults], amount: str, field: str
+) -> None:
+    curves = {"fast": (60, 75, 90), "slow": (52, 60, 72), "never": (51, 52, 53)}
+    data = by_amount(fabricate, field, curves)
+    for score in ("sst2", "average"):
+        level = ReachedLevel(70, score, amount)
+        found = reached_amounts(data, level, ("fast/400", "slow/400"))
+        # From 60 + s to 75 + s, and from 60 + s to 72 + s, of seeds s.
+        expected = [100 + 100 * (10 - s) / 15 for s in range(4)]
+        assert found.values["fast/400"] == pytest.approx(expected)
+        slow = [200 + 200 * (10 - s) / 12 for s in range(4)]
+        assert found.values["slow/400"] == pytest.approx(slow)
+    expect = [{f"{amount} to 70 on sst2": text} for text in ("fast/400 < slow/400",)]
+    expect += [{f"{amount} to 70 on average": "slow/400 < never/400"}]
+    right, partly = verdicts_of(expecting(data, *expect))
+    assert right.word == partly.word == "confirmed"
+    assert right.claim.expectation.unit == amount
+    assert f"4 do not reach the level with the most {amount} and count with these" in partly.reason
+
+
+def test_a_line_with_a_gap_decides_nothing(fabricate: Callable[..., MadeUpResults]) -> None:
+    data = by_amount(fabricate, FIELDS["labels"], {"a": (60, 75, 90), "b": (52, 60, 72)})
+    level = ReachedLevel(70, "sst2", "labels")
+    for lost in (["b/200"], ["b/200", 1]):
+        gone = data.scores["arm"] == lost[0]
+        if len(lost) > 1:
+            gone &= data.scores["pretrain_seed"] == lost[1]
+        part = data.but(scores=data.scores[~gone])
+        part.plan = data.plan
+        assert set(reached_amounts(part, level, ("a/400", "b/400")).values) == {"a/400"}

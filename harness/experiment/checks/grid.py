@@ -196,6 +196,8 @@ def _unknown_outcomes(
     elif reached := reached_level(expected.outcome):
         what, outcomes = "the score", [reached.score]
         names = [name for name in known if name not in QUANTITIES]
+        if reached.amount != "tokens":  # probes are not fine-tuned
+            names = [AVERAGE, *_columns(experiment)]
     elif _is_gap(experiment, expected.outcome):
         return
     yield from (unknown_name(what, one, names) for one in outcomes if one not in names)

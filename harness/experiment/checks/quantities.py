@@ -6,6 +6,7 @@ from harness.experiment.arms import Arm
 from harness.experiment.checks.grid import Problems, declared_expectations
 from harness.experiment.expectation import Both, Comparison, Expectation, RankAgreement, Trend
 from harness.experiment.experiment import Experiment
+from harness.experiment.lines import FIELDS, line_of
 from harness.experiment.outcomes import quantities_of, reached_level
 
 
@@ -39,15 +40,20 @@ def _diagnostics(expected: Expectation) -> Iterator[str]:
 
 
 def _reached_level_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
-    """Expectations about the tokens until a score reaches a level that the form does not fit, or of
-    whose arms one keeps no checkpoints, or others."""
+    """Expectations about the tokens, labels or epochs until a score reaches a level that the form
+    does not fit, or of whose arms one has no curve, or another."""
     by_name = {arm.name: arm for arm in arms}
     for keys, expected in declared_expectations(experiment):
-        if not reached_level(expected.outcome):
+        if not (reached := reached_level(expected.outcome)):
             continue
         where = f"{'.'.join(map(str, keys[:-1]))}: '{expected}'"
         named = [by_name[name] for name in expected.arms if name in by_name]
-        if problem := _unfit(expected) or _without_curve(named):
+        if reached.amount == "tokens":
+            problem = _without_curve(named)
+        else:
+            lines = (_without_line(experiment, arms, arm, reached.amount) for arm in named)
+            problem = next(filter(None, lines), "")
+        if problem := _unfit(expected) or problem:
             yield keys, f"{where} {problem}"
 
 
@@ -60,6 +66,18 @@ def _unfit(expected: Expectation) -> str:
         "must have the form 'arm < arm', 'arm < arm < arm' or 'arm < arm and arm < arm', as runs "
         "that never reach the level count with their whole budget"
     )
+
+
+def _without_line(experiment: Experiment, arms: Sequence[Arm], arm: Arm, amount: str) -> str:
+    """Why the scores of an arm by its number of labels or epochs make no curve."""
+    line = line_of(experiment, arms, arm.name, amount)
+    if len(set(line.values())) < 2 or None in line.values():
+        return f"needs an axis of numbers for {FIELDS[amount]}, which {arm.name} does not have"
+    if arm.searched(FIELDS[amount].rpartition(".")[2]):
+        return f"needs {FIELDS[amount]} of the axis, but the search of {arm.name} chooses it"
+    if arm.name != (last := list(line)[-1]):
+        return f"must name {last} instead of {arm.name}: the one with the most {amount} on its line"
+    return ""
 
 
 def _without_curve(arms: Sequence[Arm]) -> str:
