@@ -6,6 +6,7 @@ from typing import Any
 
 from datasets import ClassLabel, Dataset, Features, List, Value
 
+from harness.tasks.benchmarks.multilingual import PAWS_X_LANGUAGES, XNLI_LANGUAGES
 from harness.tasks.judged_pairs import DOCUMENTS, QUERIES
 from harness.tasks.load_examples import collection_of
 from harness.tasks.task import HubData, Split, Task
@@ -225,6 +226,16 @@ HUB: dict[Place, dict[str, Any]] = {
     ("wmt/wmt14", "fr-en"): {"translation": {"fr": TEXT, "en": TEXT}},
     ("wmt/wmt16", "ro-en"): {"translation": {"ro": TEXT, "en": TEXT}},
     ("bentrevett/multi30k", None): _texts("en", "de"),
+    **{
+        ("facebook/xnli", one): _texts("premise", "hypothesis", label=NLI) for one in XNLI_LANGUAGES
+    },
+    **{
+        ("google-research-datasets/paws-x", one): {
+            "id": INT,
+            **_texts("sentence1", "sentence2", label=_classes("0", "1")),
+        }
+        for one in PAWS_X_LANGUAGES
+    },
     **{
         (f"mteb/sts{year}-sts", None): _texts("sentence1", "sentence2", "subset", score=FLOAT)
         for year in range(12, 17)

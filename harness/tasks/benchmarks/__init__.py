@@ -9,6 +9,7 @@ from harness.tasks.benchmarks.dialogue import DIALOGUE_TASKS, DREAM_V1
 from harness.tasks.benchmarks.food_to_film import FOOD_TO_FILM_TASK, FOOD_TO_FILM_V1
 from harness.tasks.benchmarks.glue import GLUE_TASKS, GLUE_V1
 from harness.tasks.benchmarks.inference import INFERENCE_TASKS, NLI_V1, OVERLAP_V1
+from harness.tasks.benchmarks.multilingual import MULTILINGUAL_TASKS, PAWS_X_V1, XNLI_V1
 from harness.tasks.benchmarks.ontonotes import ONTONOTES_TASKS
 from harness.tasks.benchmarks.parsing import PARSING_TASKS
 from harness.tasks.benchmarks.question_answering import QUESTION_ANSWERING_TASKS, UNIFIEDQA_V1
@@ -70,6 +71,7 @@ REAL_TASKS: tuple[Task, ...] = (
     *DAPT_TASKS,
     *SUMMARISATION_TASKS,
     *TRANSLATION_TASKS,
+    *MULTILINGUAL_TASKS,
     *STS_TASKS,
     *DIALOGUE_TASKS,
     *RETRIEVAL_TASKS,
@@ -93,6 +95,8 @@ REAL_SUITES: tuple[Suite, ...] = (
     DAPT_V1,
     SUMMARISATION_V1,
     TRANSLATION_V1,
+    XNLI_V1,
+    PAWS_X_V1,
     STS_V1,
     STS_MEAN_V1,
     DREAM_V1,
