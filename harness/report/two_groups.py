@@ -52,6 +52,7 @@ def split_runs(differences: Iterable[Differences]) -> Iterator[str]:
 
 def _groups(one: TwoGroups, unit: str) -> str:
     """`1 of 3 is 34.5 points from the others`"""
-    distance = f"{one.distance:.1f}" if unit == "points" else f"{one.distance:.3f}"
+    form = ".1f" if unit == "points" else ",.0f" if one.distance >= 100 else ".3f"
+    distance = format(one.distance, form)
     are = "is" if one.few == 1 else "are"
     return f"{one.few} of {one.runs} {are} {distance} {unit} from the others"
