@@ -10,6 +10,7 @@ import shutil
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
@@ -90,9 +91,14 @@ def main(wanted: Sequence[str]) -> int:
     with ProcessPoolExecutor(num_cpus(), initializer=unpack_in_memory) as pool:
         started = {pool.submit(timed, one): one for one in archived}
         for done in as_completed(started):
+            study = started[done]
+            if error := done.exception():  # of one report, which must not stop the others
+                traceback.print_exception(error)
+                failed.append(study)
+                continue
             made, seconds = done.result()
-            print(f"{started[done]}: {seconds:.1f} s", flush=True)
-            failed += [] if made else [started[done]]
+            print(f"{study}: {seconds:.1f} s", flush=True)
+            failed += [] if made else [study]
     if not called("findings", str(REPORTS), "--out", str(BOARD)):
         failed.append(BOARD)
     print("without an archive:", ", ".join(str(one) for one in found if one not in archived) or "-")
