@@ -54,8 +54,21 @@ def wsc(columns: Columns) -> Columns:
 
 
 def relevant(columns: Columns) -> Columns:
-    """SQuAD with `relevance` 1 of each paragraph to its question."""
-    return {**columns, "relevance": [1.0] * len(columns["question"])}
+    """Pairs of a question and its paragraph, or of a docstring and its function, with `relevance`
+    1."""
+    return {**columns, "relevance": [1.0] * len(next(iter(columns.values())))}
+
+
+def function_choices(columns: Columns) -> Columns:
+    """Docstrings with four functions as choices: the own one, and those a quarter, a half and three
+    quarters of the rows away, which are mostly of other modules; its place goes round the four."""
+    codes, num_rows = columns["code"], len(columns["code"])
+    labels = [row % 4 for row in range(num_rows)]
+    choices = [
+        [codes[(row + (place - label) % 4 * num_rows // 4) % num_rows] for place in range(4)]
+        for row, label in enumerate(labels)
+    ]
+    return {**columns, "choices": choices, "label": labels}
 
 
 def swag(columns: Columns) -> Columns:
@@ -189,6 +202,7 @@ PREPROCESSORS: dict[str, Callable[[Columns], Columns]] = {
         ontonotes_mentions,
         relative_heads,
         relevant,
+        function_choices,
         swag,
         openbookqa,
         mctest,
