@@ -59,6 +59,14 @@ def relevant(columns: Columns) -> Columns:
     return {**columns, "relevance": [1.0] * len(next(iter(columns.values())))}
 
 
+def code_to_text(columns: Columns) -> Columns:
+    """CodeXGLUE's code-to-text with tokens as texts: its column `code` has the docstring, too (as
+    in microsoft/CodeXGLUE, Code-Text/code-to-text/code/run.py)."""
+    codes = [" ".join(" ".join(tokens).split()) for tokens in columns["code_tokens"]]
+    texts = [" ".join(tokens).replace("\n", "") for tokens in columns["docstring_tokens"]]
+    return {**columns, "code": codes, "docstring": [" ".join(text.split()) for text in texts]}
+
+
 def function_choices(columns: Columns) -> Columns:
     """Docstrings with four functions as choices: the own one, and those a quarter, a half and three
     quarters of the rows away, which are mostly of other modules; its place goes round the four."""
@@ -202,6 +210,7 @@ PREPROCESSORS: dict[str, Callable[[Columns], Columns]] = {
         ontonotes_mentions,
         relative_heads,
         relevant,
+        code_to_text,
         function_choices,
         swag,
         openbookqa,

@@ -206,7 +206,7 @@ FACTS: dict[str, CorpusFacts] = {
         "The Stack (bigcode/the-stack-smol) is gated: its terms must be accepted on the Hub.",
     ),
     "python_stdlib": CorpusFacts(
-        title="Python's standard library",
+        title="Standard library",
         size="about 500 files, 7 MB",
         download_gb=0,
         licence="PSF-2.0",

@@ -4,7 +4,7 @@ Left out: the generation of dialogue (no agreed metric).
 """
 
 from harness.tasks.benchmarks.beir import BEIR_TASKS, BEIR_V1
-from harness.tasks.benchmarks.code import CODE_TASKS, PYTHON_CODE_V1
+from harness.tasks.benchmarks.code import CODE_TASKS, CODEXGLUE_V1, PYTHON_CODE_V1
 from harness.tasks.benchmarks.dapt import DAPT_TASKS, DAPT_V1
 from harness.tasks.benchmarks.dialogue import DIALOGUE_TASKS, DREAM_V1
 from harness.tasks.benchmarks.food_to_film import FOOD_TO_FILM_TASK, FOOD_TO_FILM_V1
@@ -101,4 +101,5 @@ REAL_SUITES: tuple[Suite, ...] = (
     RETRIEVAL_V1,
     BEIR_V1,
     PYTHON_CODE_V1,
+    CODEXGLUE_V1,
 )
