@@ -38,6 +38,7 @@ METRIC_LABELS = {
     "rougeLsum": "R-Lsum",
     "bleu": "BLEU",
     "bleu_intl": "BLEU (intl)",
+    "bleu_smoothed": "BLEU-4",
     "f1_answers": "F1a",
     "exact_match_groups": "EM",
     "parity": "parity",

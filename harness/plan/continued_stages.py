@@ -2,11 +2,13 @@
 
 from typing import Any
 
+from harness.data import python_stdlib
 from harness.data.corpora.sources import (
     Corpus,
     HubCorpus,
     MicroworldCorpus,
     MixedCorpus,
+    StdlibCorpus,
     TaskCorpus,
 )
 from harness.experiment.arms import Arm
@@ -150,4 +152,6 @@ def corpus_label(text: Corpus | TaskCorpus, task: Task) -> str:
         return " ".join(filter(None, (text.path, text.config)))
     if isinstance(text, MixedCorpus):
         return f"mixture of {', '.join(text.sources)}"
+    if isinstance(text, StdlibCorpus):
+        return python_stdlib.NAME
     return text.path

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 
+from harness.data import python_stdlib
 from harness.data.corpora.size import corpus_size, expected_bytes
 from harness.data.corpora.sources import (
     LocalCorpus,
     MicroworldCorpus,
     MixedCorpus,
     SingleCorpus,
+    StdlibCorpus,
 )
 from harness.experiment.arms import Arm
 from harness.plan.plan import Plan
@@ -64,11 +66,15 @@ def corpus_lines(plan: Plan) -> Iterator[str]:
         if isinstance(corpus, MixedCorpus):
             name, size = f"mixture of {', '.join(corpus.sources)}", []
         else:
-            name, size = corpus.path, list(_size(corpus))
+            name, size = _name(corpus), list(_size(corpus))
         parts = [*size, _tokens(plan, users)]
         if read := [found for arm in users if (found := passes(plan, arm))]:
             parts.append(f"read {_range(read)} times by the budget")
         yield f"{name}: {', '.join(parts)}"
+
+
+def _name(corpus: LocalCorpus) -> str:
+    return python_stdlib.NAME if isinstance(corpus, StdlibCorpus) else corpus.path
 
 
 def _size(corpus: LocalCorpus) -> Iterator[str]:

@@ -140,10 +140,12 @@ def has_labels(results: Results, table: Table) -> bool:
 
 
 def constant_labels(results: Results, table: Table) -> Iterator[tuple[str, str]]:
-    """(task, split) of each column whose examples all have the same label."""
-    for place, labels in _labels(results, table):
-        if len(labels) > 1 and labels.nunique() == 1:
-            yield place
+    """(task, split) of each column whose examples all have the same label; not of retrieval, where
+    pairs may be judged alone that belong together."""
+    tasks = results.experiment.evaluate.chosen
+    for (task, split), labels in _labels(results, table):
+        if len(labels) > 1 and labels.nunique() == 1 and tasks[task].kind != "retrieval":
+            yield task, split
 
 
 def _labels(results: Results, table: Table) -> Iterator[tuple[tuple[str, str], "pd.Series[float]"]]:

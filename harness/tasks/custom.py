@@ -36,7 +36,7 @@ METRICS_OF_KIND: dict[Kind, tuple[str, ...]] = {
     "retrieval": (),
     "generation": (
         *("exact_match", "token_f1", "rouge1", "rouge2", "rougeL", "rougeLsum"),
-        *("bleu", "bleu_intl"),
+        *("bleu", "bleu_intl", "bleu_smoothed"),
     ),
 }
 """Kind of task to its metrics. METRICS itself is not imported here, to keep planning fast."""

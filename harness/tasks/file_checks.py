@@ -1,11 +1,12 @@
-"""Checks of the local files of a task while planning."""
+"""Checks of the local files of a task, and of the functions of one, while planning."""
 
 from harness.core.files import file_exists, user_path
+from harness.data import python_stdlib
 from harness.data.digests import digest
 from harness.tasks.custom import all_splits
 from harness.tasks.data_files import header
 from harness.tasks.load_examples import file_of, load_examples, wanted_fields
-from harness.tasks.task import FileData, Task
+from harness.tasks.task import FileData, StdlibData, Task
 
 MAX_READ_BYTES = 50_000_000
 """Size of all files up to which they are read whole, which takes seconds; beyond it, a stage that
@@ -13,12 +14,15 @@ reads them finds what is wrong."""
 
 
 def check_files(task: Task) -> None:
-    """Checks the local files of a task; other tasks are not checked.
+    """Checks the local files of a task, or its splits and columns of the standard library; other
+    tasks are not checked.
 
     Raises:
-        ValueError: a column is missing, a file is not in the declared format, train and evaluation
-            have the same content, or examples do not match the declaration.
+        ValueError: a split or column is missing, a file is not in the declared format, train and
+            evaluation have the same content, or examples do not match the declaration.
     """
+    if isinstance(task.data, StdlibData):
+        _check_functions(task)
     if not isinstance(task.data, FileData):
         return
     check_header(task, task.data)
@@ -29,6 +33,18 @@ def check_files(task: Task) -> None:
             load_examples(task, "train")
         for split in task.evaluation:
             load_examples(task, split)
+
+
+def _check_functions(task: Task) -> None:
+    known = python_stdlib.Function._fields
+    for split in all_splits(task):
+        python_stdlib.check_part(split.of or split.name)
+        for field in () if task.prepare else wanted_fields(task, split):
+            if field not in known:
+                raise ValueError(
+                    f"{task.name} needs the column {field!r}, but functions of the standard "
+                    f"library have {', '.join(known)}"
+                )
 
 
 def check_header(task: Task, data: FileData) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from harness.core.files import file_exists, searched_from, user_path
-from harness.data import hub
+from harness.data import hub, python_stdlib
 from harness.data.digests import digest
 from harness.data.microworld import examples
 from harness.tasks import loaders
@@ -32,6 +32,7 @@ from harness.tasks.task import (
     MicroworldData,
     PluginData,
     Split,
+    StdlibData,
     Task,
 )
 
@@ -122,6 +123,8 @@ def fingerprint(task: Task) -> str:
 
         world = f"@{data.world}" if data.world else ""
         return f"microworld:{microworld.version(data.generator)}/{data.generator}{world}"
+    if isinstance(data, StdlibData):
+        return python_stdlib.fingerprint()
     if isinstance(data, FileData):
         return digest([file_of(task, name) for name in sorted(data.files)])
     if isinstance(data, PluginData):
@@ -166,6 +169,8 @@ def _columns(task: Task, split: Split) -> Columns:
             hub.load(path, part, str(part), commit)[:] for path, part, commit in collection
         )
         return judged_pairs(documents, queries, dataset[:])
+    if isinstance(data, StdlibData):
+        return python_stdlib.columns(name)
     if isinstance(data, FileData):
         return hub.load_file(data.source, file_of(task, name))[:]
     if isinstance(data, PluginData):

@@ -54,8 +54,29 @@ def wsc(columns: Columns) -> Columns:
 
 
 def relevant(columns: Columns) -> Columns:
-    """SQuAD with `relevance` 1 of each paragraph to its question."""
-    return {**columns, "relevance": [1.0] * len(columns["question"])}
+    """Pairs of a question and its paragraph, or of a docstring and its function, with `relevance`
+    1."""
+    return {**columns, "relevance": [1.0] * len(next(iter(columns.values())))}
+
+
+def code_to_text(columns: Columns) -> Columns:
+    """CodeXGLUE's code-to-text with tokens as texts: its column `code` has the docstring, too (as
+    in microsoft/CodeXGLUE, Code-Text/code-to-text/code/run.py)."""
+    codes = [" ".join(" ".join(tokens).split()) for tokens in columns["code_tokens"]]
+    texts = [" ".join(tokens).replace("\n", "") for tokens in columns["docstring_tokens"]]
+    return {**columns, "code": codes, "docstring": [" ".join(text.split()) for text in texts]}
+
+
+def function_choices(columns: Columns) -> Columns:
+    """Docstrings with four functions as choices: the own one, and those a quarter, a half and three
+    quarters of the rows away, which are mostly of other modules; its place goes round the four."""
+    codes, num_rows = columns["code"], len(columns["code"])
+    labels = [row % 4 for row in range(num_rows)]
+    choices = [
+        [codes[(row + (place - label) % 4 * num_rows // 4) % num_rows] for place in range(4)]
+        for row, label in enumerate(labels)
+    ]
+    return {**columns, "choices": choices, "label": labels}
 
 
 def swag(columns: Columns) -> Columns:
@@ -189,6 +210,8 @@ PREPROCESSORS: dict[str, Callable[[Columns], Columns]] = {
         ontonotes_mentions,
         relative_heads,
         relevant,
+        code_to_text,
+        function_choices,
         swag,
         openbookqa,
         mctest,

@@ -68,6 +68,13 @@ class FileData(ConfigModel):
     content, stratified by class, with equal inputs on the same side."""
 
 
+class StdlibData(ConfigModel):
+    """Functions with docstrings of the standard library of the running Python; see
+    `harness.data.python_stdlib`."""
+
+    source: Literal["python_stdlib"] = "python_stdlib"
+
+
 class PluginData(ConfigModel):
     """A data set that a plug-in loads."""
 
@@ -79,7 +86,7 @@ class PluginData(ConfigModel):
 HOLDOUT_SPLIT = "validation"
 """Split that `FileData.holdout_fraction` draws from the train file."""
 Data = Annotated[
-    HubData | CollectionData | MicroworldData | FileData | PluginData,
+    HubData | CollectionData | MicroworldData | StdlibData | FileData | PluginData,
     Field(discriminator="source"),
 ]
 

@@ -1,12 +1,15 @@
 """A few texts of a task, read without loading its data set."""
 
+from itertools import islice
+
+from harness.data import python_stdlib
 from harness.data.microworld import examples
 from harness.tasks import loaders
 from harness.tasks.annotated_words import Columns
 from harness.tasks.data_files import first_rows
 from harness.tasks.load_examples import file_of, texts_of
 from harness.tasks.preprocessing import PREPROCESSORS
-from harness.tasks.task import FileData, MicroworldData, PluginData, Task
+from harness.tasks.task import FileData, MicroworldData, PluginData, StdlibData, Task
 
 
 def sample_texts(task: Task, number: int) -> list[tuple[str, ...]]:
@@ -21,6 +24,8 @@ def sample_texts(task: Task, number: int) -> list[tuple[str, ...]]:
     if isinstance(task.data, MicroworldData):
         world = task.data.world or 0
         columns: Columns = examples.sample(task.data.generator, task.train, number, world)
+    elif isinstance(task.data, StdlibData):
+        columns = python_stdlib.as_columns(islice(python_stdlib.functions(task.train), number))
     elif isinstance(task.data, FileData):
         columns = _first_rows(task, task.data, number)
     elif isinstance(task.data, PluginData):

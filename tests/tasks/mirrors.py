@@ -94,6 +94,7 @@ def _classes(*names: str) -> ClassLabel:
 
 
 BEIR = ("arguana", "fiqa", "nfcorpus", "scifact")
+CODEXGLUE = "google/code_x_glue"
 BOOLEAN = _classes("False", "True")
 RTE = _classes("entailment", "not_entailment")
 NLI = _classes("entailment", "neutral", "contradiction")
@@ -128,6 +129,19 @@ HUB: dict[Place, dict[str, Any]] = {
     ("nyu-mll/glue", "rte"): _texts("sentence1", "sentence2", label=RTE),
     ("nyu-mll/glue", "wnli"): _texts(
         "sentence1", "sentence2", label=_classes("not_entailment", "entailment")
+    ),
+    (f"{CODEXGLUE}_cc_defect_detection", None): _texts(
+        *("func", "project", "commit_id"), id=INT, target=Value("bool")
+    ),
+    (f"{CODEXGLUE}_cc_clone_detection_big_clone_bench", None): _texts(
+        *("func1", "func2"), id=INT, id1=INT, id2=INT, label=Value("bool")
+    ),
+    (f"{CODEXGLUE}_ct_code_to_text", "python"): _texts(
+        *("repo", "path", "func_name", "original_string", "language", "code", "docstring"),
+        *("sha", "url"),
+        id=INT,
+        code_tokens=TEXTS,
+        docstring_tokens=TEXTS,
     ),
     (SUPERGLUE, "boolq"): _texts("question", "passage", label=BOOLEAN),
     (SUPERGLUE, "cb"): _texts(
@@ -260,6 +274,8 @@ def _in_turn(*values: Any) -> list[Any]:
 
 # Columns whose values have to fit each other.
 ROWS: dict[Place, dict[str, list[Any]]] = {
+    (f"{CODEXGLUE}_cc_defect_detection", None): {"target": _in_turn(False, True)},
+    (f"{CODEXGLUE}_cc_clone_detection_big_clone_bench", None): {"label": _in_turn(False, True)},
     (SUPERGLUE, "copa"): {"question": _in_turn("cause", "effect")},
     (SUPERGLUE, "record"): {
         "passage": _in_turn("Tove rang Oda , and Oda came ."),

@@ -24,6 +24,9 @@ NOT_PINNED = {
     "jhu-cogsci/hans",
     "sagnikrayc/mctest",
     "uci/sentiment-labelled-sentences",
+    "google/code_x_glue_cc_defect_detection",
+    "google/code_x_glue_cc_clone_detection_big_clone_bench",
+    "google/code_x_glue_ct_code_to_text",
     *(f"BeIR/{name}" for name in ("arguana", "fiqa", "nfcorpus", "scifact")),
     *(f"BeIR/{name}-qrels" for name in ("arguana", "fiqa", "nfcorpus", "scifact")),
 }

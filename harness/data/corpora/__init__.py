@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.data.corpora.named import FACTS
-from harness.data.corpora.sources import Corpus, HubCorpus, MicroworldCorpus
+from harness.data.corpora.sources import Corpus, HubCorpus, MicroworldCorpus, StdlibCorpus
 
 __all__ = ["CORPORA", "FACTS", "with_named_fields"]
 
@@ -66,6 +66,7 @@ CORPORA: dict[str, Corpus] = {
         revision="35a59fb025bc0a102f7d96eac09d145b896d487b",
         text_field="content",
     ),
+    "python_stdlib": StdlibCorpus(),
     "tinystories": HubCorpus(
         path="roneneldan/TinyStories", revision="f54c09fd23315a6f9c86f9dc80f725de7d8f9c64"
     ),

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from harness.data import hub
+from harness.data import hub, python_stdlib
 from harness.data.corpora.local_files import check_length, corpus_files, lines
 from harness.data.corpora.sentence_splitter import split_sentences
 from harness.data.corpora.sources import (
@@ -16,6 +16,7 @@ from harness.data.corpora.sources import (
     MixedCorpus,
     ParquetCorpus,
     SingleCorpus,
+    StdlibCorpus,
     TextCorpus,
     has_field_order,
 )
@@ -64,7 +65,8 @@ def fingerprint(corpus: Corpus) -> str:
     """A string that identifies the text of `corpus`, computed without reading it.
 
     It has the digest of the files, the pinned commit of the Hub repository, or the seeds and sizes
-    of the micro-world; of a mixture, those of its sources.
+    of the micro-world; of the standard library, Python's version, too; of a mixture, those of its
+    sources.
 
     Raises:
         ValueError: the files are missing.
@@ -81,6 +83,8 @@ def fingerprint(corpus: Corpus) -> str:
         )
     if isinstance(corpus, HubCorpus):
         return f"{hub.fingerprint(corpus.path, corpus.config, corpus.revision)}/{corpus.split}"
+    if isinstance(corpus, StdlibCorpus):
+        return python_stdlib.fingerprint()
     return digest(corpus_files(corpus))
 
 
@@ -89,6 +93,8 @@ def _documents(corpus: SingleCorpus) -> Iterator[list[str]]:
         return _microworld(corpus)
     if isinstance(corpus, TextCorpus):
         return _text_documents(corpus)
+    if isinstance(corpus, StdlibCorpus):
+        return map(paragraphs, map(python_stdlib.source, corpus_files(corpus)))
     texts = (text for _, text in _in_order(corpus, RECORDS[type(corpus)](corpus)))
     if isinstance(corpus, HubCorpus) and corpus.path == WIKITEXT:
         return wikitext_articles(texts)

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TextIO
 
 from harness.core.files import file_exists, folder_exists, searched_from, user_path
-from harness.data.corpora.sources import LocalCorpus
+from harness.data import python_stdlib
+from harness.data.corpora.sources import LocalCorpus, StdlibCorpus
 
 SUFFIXES = {"text": ".txt", "jsonl": ".jsonl", "parquet": ".parquet"}
 """Source to the suffix of its files in a folder."""
@@ -27,6 +28,8 @@ def corpus_files(corpus: LocalCorpus) -> list[Path]:
     Raises:
         ValueError: no files, or files of another format.
     """
+    if isinstance(corpus, StdlibCorpus):
+        return python_stdlib.files("train")
     path = user_path(corpus.path)
     if file_exists(path):
         _check_suffix(path, corpus.source)

@@ -205,6 +205,16 @@ FACTS: dict[str, CorpusFacts] = {
         note="Python files of GitHub. Lines are read as sentences, without indentation. "
         "The Stack (bigcode/the-stack-smol) is gated: its terms must be accepted on the Hub.",
     ),
+    "python_stdlib": CorpusFacts(
+        title="Standard library",
+        size="about 500 files, 7 MB",
+        download_gb=0,
+        licence="PSF-2.0",
+        citation="Python Software Foundation, https://docs.python.org/3/library",
+        note="Of the Python that runs; size: of Python 3.11. Without tests and the modules of the "
+        "validation split of the tasks on Python. Lines are read as sentences, without "
+        "indentation.",
+    ),
     "tinystories": CorpusFacts(
         title="TinyStories",
         size="2.1M stories, 1.9 GB",

@@ -121,6 +121,13 @@ class ParquetCorpus(Source):
     text_field: str = "text"
 
 
+class StdlibCorpus(Source):
+    """The standard library of the running Python, a file a document: the modules whose functions
+    are the train split of the tasks on Python; see `harness.data.python_stdlib`."""
+
+    source: Literal["python_stdlib"] = "python_stdlib"
+
+
 class TaskCorpus(HeldOut):
     """The texts of a task's train set without labels and hold-out, one document for each example.
 
@@ -133,8 +140,8 @@ class TaskCorpus(HeldOut):
     train sets are small."""
 
 
-LocalCorpus = TextCorpus | JsonLinesCorpus | ParquetCorpus
-"""Files of a user's own."""
+LocalCorpus = TextCorpus | JsonLinesCorpus | ParquetCorpus | StdlibCorpus
+"""Files on this machine: a user's own, or Python's."""
 SingleCorpus = Annotated[MicroworldCorpus | HubCorpus | LocalCorpus, Field(discriminator="source")]
 
 

@@ -3,7 +3,13 @@
 import re
 from pathlib import Path
 
-from harness.data.corpora.sources import HubCorpus, MicroworldCorpus, MixedCorpus, TaskCorpus
+from harness.data.corpora.sources import (
+    HubCorpus,
+    MicroworldCorpus,
+    MixedCorpus,
+    StdlibCorpus,
+    TaskCorpus,
+)
 from harness.exchange.checkpoints.card_data import Card, Step, Text
 from harness.experiment.recipe_defaults import resolve_pretrain
 from harness.models.checkpoints import files
@@ -90,6 +96,8 @@ def corpus_line(corpus: Text) -> str:
         )
     if isinstance(corpus, TaskCorpus):
         return "texts of a task's train set"
+    if isinstance(corpus, StdlibCorpus):
+        return "standard library of Python"
     return f"files of the user's own ({corpus.source})"
 
 
@@ -103,6 +111,8 @@ def corpus_licence(corpus: Text) -> str:
         return f"see the card of {corpus.path}"
     if isinstance(corpus, TaskCorpus):
         return "that of the task's data"
+    if isinstance(corpus, StdlibCorpus):
+        return "PSF-2.0"
     return "that of the user's files"
 
 

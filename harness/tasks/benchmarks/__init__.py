@@ -4,6 +4,7 @@ Left out: the generation of dialogue (no agreed metric).
 """
 
 from harness.tasks.benchmarks.beir import BEIR_TASKS, BEIR_V1
+from harness.tasks.benchmarks.code import CODE_TASKS, CODEXGLUE_V1, PYTHON_CODE_V1
 from harness.tasks.benchmarks.dapt import DAPT_TASKS, DAPT_V1
 from harness.tasks.benchmarks.dialogue import DIALOGUE_TASKS, DREAM_V1
 from harness.tasks.benchmarks.food_to_film import FOOD_TO_FILM_TASK, FOOD_TO_FILM_V1
@@ -76,6 +77,7 @@ REAL_TASKS: tuple[Task, ...] = (
     *DIALOGUE_TASKS,
     *RETRIEVAL_TASKS,
     *BEIR_TASKS,
+    *CODE_TASKS,
 )
 
 REAL_SUITES: tuple[Suite, ...] = (
@@ -102,4 +104,6 @@ REAL_SUITES: tuple[Suite, ...] = (
     DREAM_V1,
     RETRIEVAL_V1,
     BEIR_V1,
+    PYTHON_CODE_V1,
+    CODEXGLUE_V1,
 )

@@ -5,6 +5,7 @@ default smoothing, and takes the sentences of ROUGE-Lsum from a model of NLTK in
 so that these are of sacreBLEU and rouge-score.
 """
 
+import re
 from functools import lru_cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -81,6 +82,29 @@ def bleu(name: str, tokenize: str) -> Metric:
     return Metric(name, function, counts, bleu_from_counts, note=f"sacreBLEU {settings}")
 
 
+def bleu_smoothed() -> Metric:
+    """The mean over examples of BLEU of one text, with 1 added to the counts of the orders above
+    the first (Lin and Och 2004) and to both lengths of the brevity penalty, as in the evaluator of
+    CodeXGLUE's code-to-text (Lu et al. 2021; microsoft/CodeXGLUE, evaluator.py)."""
+
+    def score(gold: tuple[str, ...], text: str) -> float:
+        references = [_code_words(one) for one in gold]
+        scorer = _bleu_scorer("none", sentences=True, smooth="add-k")
+        found = scorer.sentence_score(_code_words(text), references)
+        if not found.counts[0]:
+            return 0.0
+        shortest = min(len(one.split()) for one in references)
+        penalty = min(0.0, 1 - (shortest + 1) / (found.sys_len + 1))
+        return float(np.exp(np.log(np.array(found.precisions) / 100).mean() + penalty))
+
+    def scores(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
+        pairs = zip(labels, predictions, strict=True)
+        return np.array([score(gold, str(text)) for gold, text in pairs])
+
+    note = f"mean by text, smooth:add-1, CodeXGLUE's words|version:{version('sacrebleu')}"
+    return mean_metric("bleu_smoothed", scores, note)
+
+
 def bleu_from_counts(sums: Array) -> Array:
     """Corpus BLEU from summed statistics, as in sacreBLEU's `compute_bleu`.
 
@@ -102,13 +126,19 @@ def bleu_from_counts(sums: Array) -> Array:
     return np.asarray(np.where(scored, np.exp(logs + brevity), 0.0))
 
 
+def _code_words(text: str) -> str:
+    """The words of a text in lower case, separated by spaces; punctuation and the underscores of
+    names are words of their own."""
+    return " ".join(re.findall(r"[^\W_]+|[^\w\s]|_", text.lower()))
+
+
 @lru_cache
-def _bleu_scorer(tokenize: str, sentences: bool = False) -> "BLEU":
+def _bleu_scorer(tokenize: str, sentences: bool = False, smooth: str = "exp") -> "BLEU":
     from sacrebleu.metrics import BLEU
 
     # `force` and `effective_order` only silence warnings here, about texts that look tokenised and
-    # about scores of single sentences, from which only the counts are used.
-    return BLEU(tokenize=tokenize, smooth_method="exp", force=True, effective_order=sentences)
+    # about scores of single sentences, from which only counts and precisions are used.
+    return BLEU(tokenize=tokenize, smooth_method=smooth, force=True, effective_order=sentences)
 
 
 TEXT_METRICS: tuple[Metric, ...] = (
@@ -116,4 +146,5 @@ TEXT_METRICS: tuple[Metric, ...] = (
     rouge_lsum(),
     bleu("bleu", "13a"),
     bleu("bleu_intl", "intl"),
+    bleu_smoothed(),
 )

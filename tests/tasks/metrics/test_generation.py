@@ -12,6 +12,7 @@ import torchmetrics.functional.text.rouge as rouge_oracle
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nltk.tokenize.punkt import PunktSentenceTokenizer
+from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 from rouge_score.rouge_scorer import RougeScorer
 from sacrebleu.metrics import BLEU
 from torchmetrics.functional.text import sacre_bleu_score
@@ -21,6 +22,7 @@ from harness.tasks.metrics import METRICS
 ROUGE = ("rouge1", "rouge2", "rougeL")
 words = st.sampled_from(["the", "cat", "Dog", "sat.", "on", "mat", "dogs", "café", "x-1,000", "_"])
 texts = st.lists(words, max_size=8).map(" ".join)
+longer = st.lists(st.sampled_from(["The", "cat", "sat", "a"]), min_size=4, max_size=9).map(" ".join)
 lines = st.lists(words, min_size=1, max_size=4, unique=True).map(" ".join)
 
 
@@ -196,3 +198,32 @@ def test_the_note_is_the_signature(name, tokenize):
 def test_only_rouge_lsum_has_sentences():
     assert METRICS["rougeLsum"].note.endswith("no stemmer, sentences by newline")
     assert METRICS["rougeL"].note.endswith("no stemmer")
+
+
+@given(st.lists(st.tuples(longer, longer), min_size=1, max_size=4))
+@settings(deadline=None)
+def test_smoothed_bleu_equals_nltk_but_for_the_lengths(rows):
+    """Lin and Och 2004 is NLTK's method 2. Its brevity penalty lacks the 1 that CodeXGLUE adds to
+    both lengths, and its numbers of n-grams are at least 1: texts here have four words or more."""
+    smooth = SmoothingFunction().method2
+    expected = []
+    for gold, text in rows:
+        reference, words = gold.lower().split(), text.lower().split()
+        score = sentence_bleu([reference], words, smoothing_function=smooth)
+        lengths = len(reference), len(words)
+        theirs, ours = (min(0.0, 1 - (lengths[0] + k) / (lengths[1] + k)) for k in (0, 1))
+        expected.append(score * math.exp(ours - theirs))
+    labels, predictions = [(gold,) for gold, _ in rows], [text for _, text in rows]
+    found = METRICS["bleu_smoothed"](labels, predictions)
+    assert found == pytest.approx(sum(expected) / len(rows), abs=1e-9)
+
+
+def test_smoothed_bleu_by_hand():
+    """Words of `get_name(self).` are get _ name ( self ) . in lower case."""
+    score = METRICS["bleu_smoothed"]
+    assert score([("Get_name(self).",)], ["get _ name ( self ) ."]) == pytest.approx(1.0)
+    # 2 of 2 words, 1 + 1 of 1 + 1 pairs, 0 + 1 of 0 + 1 others; lengths 2 + 1 and 4 + 1.
+    assert score([("a b c d",)], ["A b"]) == pytest.approx(math.exp(1 - 5 / 3))
+    # 1 of 2 words, 0 + 1 of 1 + 1 pairs; of two references the shorter is as long as the text.
+    assert score([("a b c d e", "c d")], ["a d"]) == pytest.approx((2 / 2 * 1 / 2) ** 0.25)
+    assert score([("a b",)], ["c d"]) == score([("a b",)], [""]) == 0.0

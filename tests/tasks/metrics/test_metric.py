@@ -45,7 +45,7 @@ EXAMPLES = {
     **dict.fromkeys(("exact_match", "token_f1"), (st.tuples(answers | references, texts), ())),
     **dict.fromkeys((*TAGGED, *COREFERENCE), (sentences(), TAGS)),
     **dict.fromkeys(
-        ("rouge1", "rouge2", "rougeL", "rougeLsum", "bleu", "bleu_intl"),
+        ("rouge1", "rouge2", "rougeL", "rougeLsum", "bleu", "bleu_intl", "bleu_smoothed"),
         (st.tuples(references, texts), ()),
     ),
     **dict.fromkeys(("f1_answers", "exact_match_groups", "parity"), (classes(2), CLASSES[:2])),
@@ -153,7 +153,7 @@ PERFECT = {
 }
 KINDS = {
     **dict.fromkeys(("exact_match", "token_f1", "rouge1", "rouge2", "rougeL"), "extraction"),
-    **dict.fromkeys(("rougeLsum", "bleu", "bleu_intl"), "extraction"),
+    **dict.fromkeys(("rougeLsum", "bleu", "bleu_intl", "bleu_smoothed"), "extraction"),
     **dict.fromkeys(TAGGED, "tagging"),
     **dict.fromkeys(COREFERENCE, "coreference"),
     **dict.fromkeys(OF_GROUPS, "answers"),
