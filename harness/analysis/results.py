@@ -165,8 +165,8 @@ class Results:
         return self.plan.stages[run.key].parents.get("head", run.key)
 
     def seconds(self, keys: Iterable[str]) -> float:
-        """Seconds of the finished ones among some stages, summed."""
-        return sum(self.finished[k].metrics["seconds"] for k in keys if k in self.finished)
+        """Seconds of the finished ones among some stages, summed; NaN if one left none."""
+        return sum(self.metric(key, "seconds") for key in keys if key in self.finished)
 
     @property
     def experiment(self) -> Experiment:
