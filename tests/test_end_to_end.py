@@ -4,7 +4,8 @@ import itertools
 import re
 from functools import partial
 from pathlib import Path
-from shutil import copytree, move
+from shutil import copytree, ignore_patterns, move
+from tempfile import TemporaryDirectory
 from textwrap import dedent
 from typing import Any
 
@@ -23,6 +24,7 @@ from harness.analysis.frames.trials import TRIAL_COLUMNS, trials_frame
 from harness.analysis.frames.vocabularies import vocabularies_frame
 from harness.cli.app import app
 from harness.cli.run import MAX_THREATS
+from harness.store.recorded import recorded_experiments
 from harness.study import Study
 from tests.paths import ROOT
 
@@ -167,6 +169,20 @@ def test_a_second_run_computes_nothing(study: Study, folder: Path) -> None:
     assert f"all {len(study.plan.stages)} stages were done already" in output
     journal = (study.store.root / "journal.jsonl").read_text()
     assert journal.count('"finish"') == len(study.plan.stages)
+
+
+def test_a_record_without_quantities_is_made_again(study: Study) -> None:
+    """As an earlier version left it; nothing is computed for it."""
+    (one,) = recorded_experiments(study.store)
+    known = one.quantities
+    assert known["static"].keys() >= {"loss", "flops"}
+    with TemporaryDirectory() as name:
+        earlier = Path(name) / "record"
+        copytree(one.folder, earlier, ignore=ignore_patterns("quantities.json"))
+        study.store.record_experiment(one.name, study.experiment.evaluate.suite_value.name, earlier)
+    assert not recorded_experiments(study.store)[0].quantities
+    assert not study.run().last_run.computed
+    assert recorded_experiments(study.store)[0].quantities == known
 
 
 @pytest.mark.filterwarnings("ignore:starlette.middleware.wsgi is deprecated")  # by MLflow's server

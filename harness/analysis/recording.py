@@ -14,6 +14,7 @@ from harness.store.recorded import (
     SPEC_FILE,
     STAGES_FILE,
 )
+from harness.store.store import Store
 
 RECORDED = ("loss", "bits_per_byte", "flops", "parameters", "pretraining_seconds")
 """Quantities that boards over a store can show."""
@@ -39,6 +40,11 @@ def record_results(results: Results) -> None:
         (folder / QUANTITIES_FILE).write_text(json.dumps(recorded_quantities(results)))
         (folder / STAGES_FILE).write_text(json.dumps(list(results.plan.stages)))
         results.store.record_experiment(results.experiment.name, results.suite.name, folder)
+
+
+def is_recorded(store: Store, name: str) -> bool:
+    """Whether the latest record of an experiment is intact, and of a version with quantities."""
+    return store.is_recorded(name) and (store.experiments()[name] / QUANTITIES_FILE).is_file()
 
 
 def recorded_quantities(results: Results) -> dict[str, dict[str, list[float]]]:

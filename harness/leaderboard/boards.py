@@ -154,7 +154,9 @@ def _quantities(
     names: Sequence[str],
 ) -> tuple[QuantityColumn, ...]:
     """The columns of recorded quantities."""
-    recorded = {one.name: one.quantities for one in experiments} if names else {}
+    if not names:
+        return ()
+    recorded = {one.name: one.quantities for one in experiments}
     arm_of = _arm_names(scores)
     rows = {
         row: recorded.get(experiment, {}).get(arm_of[row], {})

@@ -71,8 +71,8 @@ def _unfit(expected: Expectation) -> str:
 def _without_line(experiment: Experiment, arms: Sequence[Arm], arm: Arm, amount: str) -> str:
     """Why the scores of an arm by its number of labels or epochs make no curve."""
     line = line_of(experiment, arms, arm.name, amount)
-    if len(set(line.values())) < 2 or None in line.values():
-        return f"needs an axis of numbers for {FIELDS[amount]}, which {arm.name} does not have"
+    if len(line) < 2 or len(set(line.values())) < len(line) or None in line.values():
+        return f"needs an axis of different numbers for {FIELDS[amount]}, which {arm.name} lacks"
     if arm.searched(FIELDS[amount].rpartition(".")[2]):
         return f"needs {FIELDS[amount]} of the axis, but the search of {arm.name} chooses it"
     if arm.name != (last := list(line)[-1]):
