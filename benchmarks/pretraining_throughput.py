@@ -27,6 +27,7 @@ import math
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
 from multiprocessing.connection import Connection
@@ -36,6 +37,8 @@ from typing import Any
 import numpy as np
 import torch
 import transformers
+from torch import nn
+from torch.optim import Optimizer
 
 from benchmarks import common
 from benchmarks.pretraining_workloads import (
@@ -52,8 +55,9 @@ from benchmarks.turns import Turns, num_updates, updates_per_second
 from harness.core.compute import Compute
 from harness.core.memory import keep_freed_memory
 from harness.execution.utilisation import known_peak
+from harness.models.layers import compiled_layers
 from harness.pretraining.module import CURVE_POINTS, PretrainingModule
-from harness.pretraining.objectives.loader import Feed
+from harness.pretraining.objectives.loader import Feed, Step
 from harness.pretraining.optimization import make_optimizer
 from harness.pretraining.run import fit
 from harness.pretraining.schedule import learning_rate_factor
@@ -138,10 +142,17 @@ def run_bare(work: Workload, folder: Path, bf16: bool = False, compiled: bool = 
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = work.learner().to(device).train()
     choose_attention(model, BF16 if bf16 else Compute())
-    if compiled:
-        model.compile()
     optimizer = make_optimizer(model, work.spec.optimizer)
     steps = [work.step(number) for number in range(work.steps)]
+    with compiled_layers(model) if compiled else nullcontext():
+        _loop(work, model, optimizer, steps, bf16)
+
+
+def _loop(
+    work: Workload, model: nn.Module, optimizer: Optimizer, steps: Sequence[Step], bf16: bool
+) -> None:
+    """The updates of a bare loop."""
+    device = next(model.parameters()).device.type
     for number, step in enumerate(steps):
         factor = learning_rate_factor(work.spec.schedule, number, work.steps)
         for group in optimizer.param_groups:

@@ -1,5 +1,8 @@
 """The layers of a network, and the assignment of parameters to them."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from torch import nn
 
 from harness.models.backbone import Backbone
@@ -24,6 +27,25 @@ def layers(backbone: Backbone) -> list[tuple[str, nn.Module]]:
             module = parts[0] if len(parts) == 1 else nn.ModuleList(parts)
             found.append((f"{kind} {number}", module))
     return found
+
+
+@contextmanager
+def compiled_layers(model: nn.Module) -> Iterator[None]:
+    """Has each layer of the networks in a model compiled by itself (`torch.compile`).
+
+    Equal layers share a graph, so that a deep network is compiled as fast as one layer. Embeddings,
+    masks and losses are not compiled: there, numbers of predictions vary; the gradients of frequent
+    tokens' embeddings would wait for each other, as they would be added atomically; and
+    transformers would make a mask for causal attention, which only slower kernels take.
+    """
+    compiled = [layer for lists in _stacks(model).values() for one in lists for layer in one]
+    for layer in compiled:
+        layer.compile()
+    try:
+        yield
+    finally:
+        for layer in compiled:
+            layer._compiled_call_impl = None  # torch has no public way back
 
 
 def layer_of_parameters(model: nn.Module, backbone: Backbone) -> dict[str, str]:

@@ -144,9 +144,8 @@ class PretrainingModule(pl.LightningModule):
 
     def loss(self, part: TensorBatch, step: Step) -> Tensor:
         """Contribution of one micro-batch to the loss of its batch, a scalar []."""
-        measured = self._completes_row(self.global_step + 1)  # it costs time, and a compilation
-        learner = self.learner.forward if measured and self.curve_every > 1 else self.learner
-        sums, hits = learner(part, step.component, measured)
+        measured = self._completes_row(self.global_step + 1)  # it costs time
+        sums, hits = self.learner(part, step.component, measured)
         self._measure(sums, hits)
         weights = self.learner.weights
         means = (

@@ -4,6 +4,7 @@ import csv
 import math
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -18,6 +19,7 @@ from torch.utils.data import DataLoader
 from harness.core.checked_files import is_intact_zip, read_checked, write_checked
 from harness.core.compute import DEFAULT_COMPUTE, Compute
 from harness.data.corpora.token_stream import BY_SOURCE, TokenStream
+from harness.models.layers import compiled_layers
 from harness.pretraining.callbacks import CHECKPOINTS, RunCallback
 from harness.pretraining.distributed import agreed, num_ranks, rank, uses_gpus
 from harness.pretraining.learners.factory import make_learner
@@ -203,10 +205,6 @@ def fit(
 ) -> pl.Trainer:
     """The trainer after training `module` to its last step, from `checkpoint` if it exists."""
     choose_attention(module, compute)
-    if compute.compile:
-        # Sizes that vary are symbolic from the second compilation on. With `dynamic=True`, all are
-        # from the first, and an update of BERT base takes 113 ms instead of 92 (H200, torch 2.11).
-        module.learner.compile()
     if compute.strategy == "fsdp" and num_ranks() > 1:
         module.shard("cuda" if uses_gpus(compute) else "cpu")
     trainer = make_trainer(
@@ -222,7 +220,8 @@ def fit(
     if module.num_steps:
         resume = checkpoint if _is_usable(checkpoint) else None
         loader = DataLoader(feed, batch_size=None)
-        trainer.fit(module, loader, ckpt_path=resume, weights_only=True)
+        with compiled_layers(module.learner) if compute.compile else nullcontext():
+            trainer.fit(module, loader, ckpt_path=resume, weights_only=True)
     return trainer
 
 

@@ -54,7 +54,7 @@ class Learner(nn.Module):
         self, batch: TensorBatch, component: int = 0, measured: bool = False
     ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """The losses of a batch, and, if `measured`, loss name to whether each prediction is
-        correct, [M] bool; the call that may be compiled."""
+        correct, [M] bool."""
         if not measured:
             return self.losses(batch, component), {}
         predictions = self.predictions(batch, component)
