@@ -15,14 +15,14 @@ The text is random tokens in sequences without padding.
 - harness: `harness.pretraining.run.fit`, batches made while it trains, checkpoints on.
   harness_bf16: `compute: {precision: bf16-mixed}`.
 
-On a GPU, the systems of `--together` workloads are loaded at once and share its memory. All are in
-bf16, and `_compiled` ones also compiled. Four processes make the Trainer's batches; no checkpoints
-are written. The figures go to pretraining_throughput_gpu.json.
+On a GPU, the systems of a workload are loaded at once and share its memory, and so are those of
+workloads with + between them. All are in bf16, and `_compiled` ones also compiled. Four processes
+make the Trainer's batches; no checkpoints are written. The figures go to
+pretraining_throughput_gpu.json after each group.
 
 The first updates are not timed. MFU: model FLOPs utilisation (`harness.execution.utilisation`).
 """
 
-import argparse
 import math
 import os
 import tempfile
@@ -61,7 +61,7 @@ from harness.pretraining.objectives.loader import Feed, Step
 from harness.pretraining.optimization import make_optimizer
 from harness.pretraining.run import fit
 from harness.pretraining.schedule import learning_rate_factor
-from harness.pretraining.trainer import choose_attention
+from harness.pretraining.trainer import OneSequencePerRow, choose_attention
 
 LONG_RUN = 10_000
 """Updates of the run that the harness's rows of the learning curve are as rare as in."""
@@ -142,6 +142,7 @@ def run_bare(work: Workload, folder: Path, bf16: bool = False, compiled: bool = 
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = work.learner().to(device).train()
     choose_attention(model, BF16 if bf16 else Compute())
+    OneSequencePerRow().setup()
     optimizer = make_optimizer(model, work.spec.optimizer)
     steps = [work.step(number) for number in range(work.steps)]
     with compiled_layers(model) if compiled else nullcontext():
@@ -266,18 +267,15 @@ def peak_rate() -> float | None:
     return known_peak(torch.cuda.get_device_name(), "bf16-mixed")
 
 
-def measured(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """The figures of each workload."""
-    names = arguments.workloads.split(",")
-    if not torch.cuda.is_available():
-        for name in names:
-            yield figures_of(name, rates_on_cpu(name, arguments.repeats))
-        return
-    for first in range(0, len(names), arguments.together):
-        group = names[first : first + arguments.together]
-        for name, rates in rates_on_gpu(group, arguments.repeats).items():
-            if rates:
-                yield figures_of(name, rates)
+def measured(workloads: str, repeats: int) -> Iterator[list[dict[str, Any]]]:
+    """The figures of each group of workloads."""
+    for group in workloads.split(","):
+        names = group.split("+")
+        if torch.cuda.is_available():
+            found = rates_on_gpu(names, repeats)
+        else:
+            found = {name: rates_on_cpu(name, repeats) for name in names}
+        yield [figures_of(name, rates) for name, rates in found.items() if rates]
 
 
 def figures_of(name: str, rates: common.Measurements) -> dict[str, Any]:
@@ -364,18 +362,20 @@ def main() -> None:
     """Measures and writes the figures."""
     chosen = ",".join(GPU_WORKLOADS if torch.cuda.is_available() else CPU_WORKLOADS)
     arguments = common.parse_arguments(
-        __doc__, f"pretraining_throughput{common.suffix()}", workloads=chosen, repeats=5, together=2
+        __doc__, f"pretraining_throughput{common.suffix()}", workloads=chosen, repeats=5
     )
-    figures = {
+    figures: dict[str, Any] = {
         "settings": common.settings(arguments),
         "machine": {
             **common.machine("torch", "transformers"),
             "cpu_count": os.cpu_count(),
             "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
         },
-        "workloads": list(measured(arguments)),
+        "workloads": [],
     }
-    common.save(figures, page(figures), arguments.out)
+    for found in measured(arguments.workloads, arguments.repeats):
+        figures["workloads"] += found
+        common.save(figures, page(figures), arguments.out)
 
 
 if __name__ == "__main__":

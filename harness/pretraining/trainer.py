@@ -13,6 +13,7 @@ import transformers
 from pytorch_lightning.loggers import Logger
 from pytorch_lightning.plugins.environments import LightningEnvironment
 from torch import Tensor, nn
+from transformers import masking_utils
 
 from harness.core.compute import Compute
 from harness.core.memory import give_back_freed_memory, keep_freed_memory, trim_freed_memory
@@ -46,7 +47,12 @@ def make_trainer(
         enable_checkpointing=False,
         enable_progress_bar=False,
         enable_model_summary=False,
-        callbacks=[FreedMemory(), *callbacks, *(make() for make in CALLBACKS.values())],
+        callbacks=[
+            FreedMemory(),
+            OneSequencePerRow(),
+            *callbacks,
+            *(make() for make in CALLBACKS.values()),
+        ],
         **settings,
     )
 
@@ -79,6 +85,25 @@ class FreedMemory(pl.Callback):
     def on_exception(self, *args: Any) -> None:
         """As at the end."""
         give_back_freed_memory()
+
+
+class OneSequencePerRow(pl.Callback):
+    """Has transformers not look for several sequences in a row, which there never are: causal
+    models would wait for a GPU in each forward pass (4 % of the time of GPT-2 on an H200)."""
+
+    find = staticmethod(masking_utils.find_packed_sequence_indices)
+
+    def setup(self, *args: Any, **more: Any) -> None:
+        """Begins."""
+        masking_utils.find_packed_sequence_indices = lambda position_ids: None
+
+    def teardown(self, *args: Any, **more: Any) -> None:
+        """Ends."""
+        masking_utils.find_packed_sequence_indices = self.find
+
+    def on_exception(self, *args: Any) -> None:
+        """As at the end."""
+        self.teardown()
 
 
 def log_figures(module: pl.LightningModule, kind: str = "train", /, **figures: float) -> None:

@@ -88,3 +88,25 @@ def test_every_family_has_the_loss_of_its_logits(
     for least in (0, 10**9):
         monkeypatch.setattr(backbone, "MIN_LOGITS", least)
         torch.testing.assert_close(network.token_loss(states, targets), expected)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_rows_that_are_added_for_a_gpu_change_nothing(
+    monkeypatch: pytest.MonkeyPatch, bias: bool, dtype: torch.dtype
+) -> None:
+    output, states, targets = case(5, bias)
+    head = LinearHead(output)
+    padded = token_heads._padded(output.weight, output.bias)
+
+    def loss() -> Tensor:
+        with torch.autocast("cpu", torch.bfloat16, enabled=dtype == torch.bfloat16):
+            return head.cross_entropy(states, targets)
+
+    expected = gradients(loss(), output, states)
+    monkeypatch.setattr(token_heads, "MULTIPLE", {"cpu": 8})
+    longer, offset = token_heads._padded(output.weight, output.bias)
+    assert (len(padded[0]), len(longer)) == (11, 16)
+    assert offset is not None and bool(torch.isneginf(offset[11:]).all())
+    for found, one in zip(gradients(loss(), output, states), expected, strict=True):
+        torch.testing.assert_close(found, one, rtol=1e-5, atol=1e-6)
