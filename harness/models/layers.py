@@ -1,5 +1,6 @@
 """The layers of a network, and the assignment of parameters to them."""
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -42,7 +43,9 @@ def compiled_layers(model: nn.Module) -> Iterator[None]:
     for layer in compiled:
         layer.compile()
     try:
-        yield
+        with warnings.catch_warnings():  # torch itself reads `grad` of each input of a graph
+            warnings.filterwarnings("ignore", "The .grad attribute of a Tensor that is not a leaf")
+            yield
     finally:
         for layer in compiled:
             layer._compiled_call_impl = None  # torch has no public way back
