@@ -11,7 +11,7 @@ own; arms without a budget are left out, too.
 import argparse
 import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import wait
+from concurrent.futures import Future, wait
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -65,7 +65,8 @@ def compute_all(
     backend: ProcessBackend, jobs: Sequence[StageJob], parents: Mapping[str, set[str]]
 ) -> dict[str, StageOutput]:
     """Key to the output of each stage; a stage starts when those that it reads have ended."""
-    waiting, running, ended = list(jobs), set(), dict[str, StageOutput]()
+    waiting, running = list(jobs), set[str]()
+    ended: dict[str, StageOutput] = {}
     while waiting or running:
         for job in [one for one in waiting if not parents[one.key] - ended.keys()]:
             if len(running) < backend.capacity:
@@ -111,9 +112,11 @@ def measure(plan: Plan, stages: Sequence[Stage], jobs: int) -> dict[str, Any]:
 def _start_workers(backend: ProcessBackend, compute: Compute) -> None:
     """Starts all workers, and waits until they have imported what stages need."""
     backend.prepare(backend.capacity, compute)
-    started = [worker.submit(import_module, STAGES) for worker in backend._idle]
-    if torch.cuda.is_available():
-        started += [worker.submit(torch.cuda.synchronize) for worker in backend._idle]
+    started: list[Future[Any]] = []
+    for worker in backend._idle:
+        started.append(worker.submit(import_module, STAGES))
+        if torch.cuda.is_available():
+            started.append(worker.submit(torch.cuda.synchronize))
     wait(started)  # a module cannot be sent back as a result
 
 

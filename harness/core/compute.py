@@ -60,8 +60,8 @@ class StageResources(Resources):
 
 
 class Compute(ConfigModel):
-    """Hardware, memory and logging. Only `precision` changes results beyond rounding errors, so
-    only it is part of stage keys."""
+    """Hardware, memory and logging. Only `precision` changes results beyond rounding errors and the
+    random numbers of dropout, so only it is part of stage keys."""
 
     accelerator: Literal["auto", "cpu", "gpu"] = "auto"
     """Lightning accelerator; `auto` takes a GPU if there is one."""
@@ -88,11 +88,12 @@ class Compute(ConfigModel):
     micro_batch_tokens: int | None = Field(default=None, ge=8)
     """Tokens in one forward pass, padding included; larger batches accumulate gradients. Null takes
     65,536 on a GPU and 8,192 elsewhere, and halves it when memory runs out."""
-    compile: bool = False
-    """Whether to use torch.compile in pretraining. It is slower where it was measured: BERT base,
-    64 x 512 in bf16, runs at 0.8 of the tokens per second on an H200 (PyTorch 2.11); on a CPU
-    `tiny`, 16 x 128 in bf16, runs at 0.6 with MLM and at 0.3 to 0.7 as a causal model. Updates that
-    complete a row of the learning curve, about 200 in a run, are not compiled, unless all do."""
+    compile: bool | Literal["auto"] = "auto"
+    """Whether pretraining compiles the layers of networks (torch.compile), each by itself. `auto`
+    does so on a GPU for runs of 1e17 FLOPs or more, unless they are sharded; a layer that cannot be
+    compiled then runs as it is. On an H200 with PyTorch 2.11 in bf16, BERT base runs at 1.07 (128
+    tokens) and 1.21 times (512) as many tokens per second, GPT-2 at 1.64 times; on a CPU it is not
+    faster. Compiled layers draw other random numbers for dropout, as other devices do."""
     score_every_epoch: bool = False
     """Whether fine-tuning scores the hold-out after every epoch, for a logged curve, where the
     protocol does not do so anyway. It costs time and leaves the results as they are."""

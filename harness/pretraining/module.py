@@ -42,7 +42,7 @@ class PretrainingModule(pl.LightningModule):
         super().__init__()
         self.automatic_optimization = False  # losses are averaged over all micro-batches of a batch
         self.learner = learner
-        self.spec, self.num_steps, self.seed = spec, num_steps, seed
+        self.spec, self.num_steps, self.seed, self.is_compiled = spec, num_steps, seed, False
         self.curve_every = max(1, num_steps // CURVE_POINTS)
         self.curve: list[tuple[int, int, float, float]] = []
         """(step, tokens, mean loss since the row before, learning rate)."""
@@ -291,6 +291,7 @@ class PretrainingModule(pl.LightningModule):
         if self.curve:
             figures["train_loss"] = self.curve[-1][2]
             figures["tokens_per_second"] = self.tokens / self.seconds
+        figures |= {"compiled": 1.0} if self.is_compiled else {}
         held_out = values(self.held_out)
         return figures | {f"validation_{name}": value for name, value in held_out.items()}
 

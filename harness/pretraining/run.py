@@ -4,7 +4,6 @@ import csv
 import math
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -19,8 +18,8 @@ from torch.utils.data import DataLoader
 from harness.core.checked_files import is_intact_zip, read_checked, write_checked
 from harness.core.compute import DEFAULT_COMPUTE, Compute
 from harness.data.corpora.token_stream import BY_SOURCE, TokenStream
-from harness.models.layers import compiled_layers
 from harness.pretraining.callbacks import CHECKPOINTS, RunCallback
+from harness.pretraining.compilation import compiled
 from harness.pretraining.distributed import agreed, num_ranks, rank, uses_gpus
 from harness.pretraining.learners.factory import make_learner
 from harness.pretraining.learners.learner import decoder_start
@@ -220,7 +219,7 @@ def fit(
     if module.num_steps:
         resume = checkpoint if _is_usable(checkpoint) else None
         loader = DataLoader(feed, batch_size=None)
-        with compiled_layers(module.learner) if compute.compile else nullcontext():
+        with compiled(module, compute):
             trainer.fit(module, loader, ckpt_path=resume, weights_only=True)
     return trainer
 
