@@ -57,8 +57,8 @@ law in the form of Mandelbrot 1953). 1,000 examples then have 2,480 (CoLA) and 9
 words; 1,000 of the train splits have 1,197 and 9,426."""
 MAX_LENGTH = 128
 WARMUP = 5
-Ends = list[float]
-"""Time at the end of each update."""
+Ends = dict[int, float]
+"""Updates done to the time then; the harness reports several at once."""
 
 
 class Workload:
@@ -79,8 +79,8 @@ class Workload:
 
     def rate(self, ends: Ends) -> float:
         """Examples per second after the warm-up."""
-        updates = len(ends) - WARMUP
-        return updates * self.settings.batch_size / (ends[-1] - ends[WARMUP - 1])
+        first, last = min(done for done in ends if done >= WARMUP), max(ends)
+        return (last - first) * self.settings.batch_size / (ends[last] - ends[first])
 
 
 def random_examples(task: str, number: int, vocab_size: int) -> Examples:
@@ -103,11 +103,11 @@ def random_examples(task: str, number: int, vocab_size: int) -> Examples:
 
 def run_trainer(work: Workload) -> Ends:
     """transformers' Trainer and collator."""
-    ends: Ends = []
+    ends: Ends = {}
 
     class Clock(transformers.TrainerCallback):
-        def on_step_end(self, *args: Any, **kwargs: Any) -> None:
-            ends.append(time.perf_counter())
+        def on_step_end(self, args: Any, state: Any, *_: Any, **__: Any) -> None:
+            ends[state.global_step] = time.perf_counter()
 
     data = work.data.train
     rows = [
@@ -142,7 +142,7 @@ def run_trainer(work: Workload) -> Ends:
 def run_bare(work: Workload) -> Ends:
     """A minimal loop."""
     keep_freed_memory()
-    head, mixing, ends = work.head, Multitask(), list[float]()
+    head, mixing, ends = work.head, Multitask(), dict[int, float]()
     batches = MultitaskBatches([work.data], work.settings, mixing, 0)
     part = prepared_model(work.folder / "model", head, ADAPTATIONS["full"], 0, work.settings)
     model, used = MultitaskModel([part], mixing), use_rows([part], [work.data])
@@ -151,23 +151,23 @@ def run_bare(work: Workload) -> Ends:
     configured = chosen.configure_optimizers()
     optimizer, scheduler = configured["optimizer"], configured["lr_scheduler"]["scheduler"]
     model.train()
-    for batch in batches:
+    for step, batch in enumerate(batches, 1):
         loss = loss_of(model.outputs(batch, model.states(batch)), batch)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()
         scheduler.step()
-        ends.append(time.perf_counter())
+        ends[step] = time.perf_counter()
     return ends
 
 
 def run_harness(work: Workload) -> Ends:
     """The harness, as its fine-tuning stage runs it."""
-    ends: Ends = []
+    ends: Ends = {}
 
     def progress(done: int, total: int) -> None:
-        ends.append(time.perf_counter())
+        ends[done] = time.perf_counter()
 
     finetune(work.folder / "model", [work.data], work.settings, seed=0, progress=progress)
     return ends

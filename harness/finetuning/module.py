@@ -1,12 +1,14 @@
-"""The Lightning module of fine-tuning, and its callback."""
+"""The Lightning module of fine-tuning, its batches and its callback."""
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from time import monotonic
 from typing import Any
 
 import pytorch_lightning as pl
 import torch
 from torch import Tensor
+from torch.utils.data import IterableDataset
 
 from harness.finetuning.auxiliary_losses import AuxiliaryLosses
 from harness.finetuning.inputs import Batch
@@ -19,11 +21,13 @@ from harness.finetuning.starting_point import DecayToStart, Mixout
 from harness.finetuning.task_model import TaskModel
 from harness.finetuning.teacher_layers import TeacherLayers
 from harness.finetuning.used_embeddings import UsedEmbeddings
+from harness.pretraining.module import MAX_SECONDS_AT_ONCE
 from harness.pretraining.optimization import configure
 from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.schedule import Schedule
 from harness.pretraining.trainer import log_figures, moved, seed_torch
 
+MAX_GRAD_NORM = 1.0
 LOGGED_POINTS = 50
 """Approximate number of losses that a run logs."""
 OnEpoch = Callable[[MultitaskModel, int], Mapping[str, float]]
@@ -55,6 +59,7 @@ class FinetuningModule(pl.LightningModule):
             ranks: of AdaLoRA, reduced after each update; null: none.
         """
         super().__init__()
+        self.automatic_optimization = False  # a batch of Lightning holds several updates
         self.used = used
         self.model, self.loss, self.finetune = model, loss, finetune
         self.divergences, self.layers, self.ranks = divergences, layers, ranks
@@ -67,20 +72,51 @@ class FinetuningModule(pl.LightningModule):
         self.decay = DecayToStart(backbone) if finetune.decay_toward else None
         self.losses: list[Tensor] = []
         self.log_every = max(1, num_steps // LOGGED_POINTS)
+        self.updates, self.seconds = 0, 0.0
+        """Updates that are done, and what they took."""
+        self.per_epoch = max(1, num_steps // finetune.epochs)
 
-    def transfer_batch_to_device(self, batch: Batch, device: torch.device, _: int) -> Batch:
-        """The tensors of a batch [batch, ...] on `device`."""
-        return moved(batch, device)
+    def transfer_batch_to_device(self, batches: Any, device: torch.device, _: int) -> Any:
+        """The tensors [batch, ...] of the batches of several updates on `device`."""
+        return [moved(batch, device) for batch in batches]
 
-    def training_step(self, batch: Batch, step: int) -> Tensor:
+    def num_updates_at_once(self, step: int) -> int:
+        """Updates from `step`, from 0, to the end of the epoch, for at most
+        MAX_SECONDS_AT_ONCE."""
+        fitting = int(MAX_SECONDS_AT_ONCE * self.updates / self.seconds) if self.updates else 1
+        return max(1, min(fitting, self.per_epoch - step % self.per_epoch))
+
+    def training_step(self, batches: list[Batch], index: int) -> None:
+        """An update for each batch."""
+        begin = monotonic()
+        for batch in batches:
+            self.update(batch)
+        self.seconds += monotonic() - begin
+
+    def update(self, batch: Batch) -> None:
+        """One update; logs the mean loss of the last ones every `log_every`."""
+        optimizer: Any = self.optimizers()
+        scheduler: Any = self.lr_schedulers()
+        loss = self.update_loss(batch, self.updates)
+        rate = max(group["lr"] for group in optimizer.param_groups)
+        with torch.autocast(self.device.type, enabled=False):  # is for the forward pass alone
+            self.manual_backward(loss)
+            optimizer.step()
+            optimizer.zero_grad()
+            scheduler.step()
+        self.updates += 1
+        if self.updates % self.log_every == 0:
+            mean = torch.stack(self.losses[-self.log_every :]).mean()
+            log_figures(self, loss=float(mean), learning_rate=rate)
+
+    def update_loss(self, batch: Batch, step: int) -> Tensor:
         """Loss [] of an update; its dropout depends on the seed and `step` alone."""
-        per_epoch = max(1, self.num_steps // self.finetune.epochs)
-        if step % per_epoch == 0:
-            begin_epoch(self.model, step // per_epoch)
+        if step % self.per_epoch == 0:
+            begin_epoch(self.model, step // self.per_epoch)
         seed_torch(self.device, self.seed, step)
         if self.mixout:
             self.mixout.mix()
-        if self.layers and step < self.layer_epochs * per_epoch:
+        if self.layers and step < self.layer_epochs * self.per_epoch:
             loss = self.layers.loss(self.model.backbone, batch)
             self.losses.append(loss.detach())
             return loss
@@ -102,15 +138,11 @@ class FinetuningModule(pl.LightningModule):
         if self.mixout:
             self.mixout.restore()
 
-    def configure_gradient_clipping(
-        self,
-        optimizer: Any,
-        gradient_clip_val: float | None = None,
-        gradient_clip_algorithm: str | None = None,
-    ) -> None:
-        """Clips by the norm. Lightning's own way refuses fused optimisers with autocast."""
+    def on_before_optimizer_step(self, optimizer: Any) -> None:
+        """Lightning's hook, after that of callbacks, which see gradients before they are
+        clipped."""
         weights = [weight for group in optimizer.param_groups for weight in group["params"]]
-        torch.nn.utils.clip_grad_norm_(weights, gradient_clip_val or math.inf)
+        torch.nn.utils.clip_grad_norm_(weights, MAX_GRAD_NORM)
 
     def configure_optimizers(self) -> Any:
         """AdamW and its schedule, in Lightning's format."""
@@ -137,32 +169,41 @@ class FinetuningModule(pl.LightningModule):
         return found
 
 
+class Runs(IterableDataset[list[Batch]]):
+    """Batches of consecutive updates in lists, each of which is a batch for Lightning, whose work
+    for a batch takes half a millisecond.
+
+    Args:
+        length: number of updates from a step, from 0.
+    """
+
+    def __init__(self, batches: Iterable[Batch], length: Callable[[int], int]) -> None:
+        self.batches, self.length = batches, length
+
+    def __iter__(self) -> Iterator[list[Batch]]:
+        batches, step = iter(self.batches), 0
+        while run := list(islice(batches, self.length(step))):
+            yield run
+            step += len(run)
+
+
 class EpochCallback(pl.Callback):
-    """Reports progress after each update, logs the loss, and after each epoch of the examples calls
+    """Reports progress after each batch of updates, and after each epoch of the examples calls
     `on_epoch` and logs its scores."""
 
     def __init__(
         self, progress: Callable[[int, int], None], on_epoch: OnEpoch | None = None
     ) -> None:
         self.progress, self.on_epoch = progress, on_epoch
-        self.rate = 0.0
-        """Learning rate of the current update, without layer decay."""
-
-    def on_train_batch_start(self, trainer: pl.Trainer, module: Any, batch: Any, step: int) -> None:
-        """Lightning's hook."""
-        self.rate = max(group["lr"] for group in trainer.optimizers[0].param_groups)
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, module: Any, outputs: Any, batch: Any, step: int
     ) -> None:
         """Lightning's hook."""
-        self.progress(step + 1, module.num_steps)
-        if (step + 1) % module.log_every == 0:
-            loss = torch.stack(module.losses[-module.log_every :]).mean()
-            log_figures(module, loss=float(loss), learning_rate=self.rate)
-        per_epoch = module.num_steps // module.finetune.epochs
-        epoch = (step + 1) // per_epoch - module.layer_epochs
-        if self.on_epoch and epoch > 0 and (step + 1) % per_epoch == 0:
+        self.progress(module.updates, module.num_steps)
+        epoch, rest = divmod(module.updates, module.per_epoch)
+        epoch -= module.layer_epochs
+        if self.on_epoch and epoch > 0 and not rest:
             scores = self.on_epoch(module.model, epoch)
             log_figures(module, "holdout", **scores)
             module.train()  # scoring on the hold-out leaves it in evaluation mode

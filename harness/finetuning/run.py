@@ -1,6 +1,6 @@
 """Fine-tuning runs: one loop, for a single task and for several on one network."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from harness.finetuning.methods import adapt
 from harness.finetuning.methods.layerwise import reinitialise
 from harness.finetuning.methods.parts import freeze_unused
 from harness.finetuning.methods.rank_budget import RankBudget
-from harness.finetuning.module import EpochCallback, FinetuningModule, OnEpoch
+from harness.finetuning.module import EpochCallback, FinetuningModule, OnEpoch, Runs
 from harness.finetuning.multitask import (
     Loss,
     MultitaskBatches,
@@ -43,12 +43,10 @@ from harness.models.backbone import Backbone
 from harness.models.build import load
 from harness.models.embedding_noise import perturb, uniform
 from harness.models.encoder_part import EncoderPart
-from harness.pretraining.trainer import choose_attention, make_trainer, seed_torch
+from harness.pretraining.trainer import CALLBACKS, choose_attention, make_trainer, seed_torch
 from harness.tasks.examples import Examples
 
 EVALUATION_BATCH = 256
-TRAINER: Mapping[str, Any] = {"max_epochs": 1, "gradient_clip_val": 1.0}
-"""Of Lightning, which sees one epoch that holds all epochs of the examples."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +105,7 @@ def finetune(
     settings = _with_layer_epochs(settings, tasks[0])
     batches = MultitaskBatches(tasks, settings, mixing, seed)
     hook = EpochCallback(progress)
-    fixed = {**TRAINER, "precision": compute.precision}
+    fixed: dict[str, Any] = {"precision": compute.precision, "max_epochs": 1}  # of all examples
     trainer = make_trainer(hook, *callbacks, compute=compute, loggers=loggers, **fixed)
     heads = [task.head for task in tasks]
     first = seed if initial_seed is None else initial_seed
@@ -125,7 +123,9 @@ def finetune(
     ranks = _rank_budget(model, adaptation, steps)
     module = FinetuningModule(model, loss, settings, steps, seed, used, divergences, layers, ranks)
     module.train()  # loading leaves the backbone in evaluation mode, without dropout
-    trainer.fit(module, DataLoader(batches, batch_size=None))
+    of_plugins = callbacks or CALLBACKS  # which may follow each update
+    runs = Runs(batches, (lambda step: 1) if of_plugins else module.num_updates_at_once)
+    trainer.fit(module, DataLoader(runs, batch_size=None))
     if used:
         used.restore()
     return Finetuned(model, *_ends(module, batches), batches.shares.tolist(), costs)

@@ -290,13 +290,13 @@ def test_an_update_adds_the_weighted_divergence() -> None:
     """To what is minimised, not to the loss that is reported; the same for the same seed and
     step, with dropout too."""
     plain, weighted = module(None), module(3.0)
-    loss, total = (float(one.training_step(batch(), 1).detach()) for one in (plain, weighted))
+    loss, total = (float(one.update_loss(batch(), 1).detach()) for one in (plain, weighted))
     assert plain.losses == weighted.losses
     torch.manual_seed(0)
-    twice = float(module(6.0).training_step(batch(), 1).detach())
+    twice = float(module(6.0).update_loss(batch(), 1).detach())
     assert twice - loss == pytest.approx(2 * (total - loss), rel=1e-3)
     assert total > loss
-    first, second, other = (module(3.0, 0.1).training_step(batch(), step) for step in (1, 1, 2))
+    first, second, other = (module(3.0, 0.1).update_loss(batch(), step) for step in (1, 1, 2))
     assert first == second != other
 
 
@@ -304,7 +304,7 @@ def trained_steps(one: FinetuningModule, steps: int = 24) -> None:
     optimizer = torch.optim.AdamW(one.parameters(), lr=3e-3)
     for step in range(1, steps):
         optimizer.zero_grad()
-        one.training_step(batch(), step).backward()
+        one.update_loss(batch(), step).backward()
         torch.nn.utils.clip_grad_norm_(one.parameters(), 1.0)
         optimizer.step()
 
@@ -333,7 +333,7 @@ def test_passes_are_counted() -> None:
     for weight in (None, 5.0):
         one = module(weight)
         with FlopCounterMode(display=False) as counter:
-            one.training_step(one_group(), 1).backward()
+            one.update_loss(one_group(), 1).backward()
         flops.append(counter.get_total_flops())
     assert flops[1] / flops[0] == pytest.approx((TRAINING + SIFT_PASSES) / TRAINING, rel=0.02)
     task = TASKS["micro-rte"]

@@ -228,7 +228,7 @@ def test_no_answer_needs_unanswerable_training_data(
         with torch.no_grad():
             model.head.weight.zero_()
         module = FinetuningModule(model, head.loss, Finetune(), 1, seed=0).train()
-        module.training_step(head.collate(data, np.arange(data.num_items)), 0)
+        module.update_loss(head.collate(data, np.arange(data.num_items)), 0)
         assert model.may_abstain.item() is abstains
         other = head.make_model(
             make_backbone("bert", "bidirectional", tokenizer), ADAPTATIONS["full"]
