@@ -21,7 +21,7 @@ ON_GPU = {path.stem for path in RESULTS.glob("*_gpu.json")}
 SMALLEST = {
     "pretraining_throughput": "--workloads smallest --repeats 1",
     "finetuning_throughput": (
-        "--examples 16 --size nano --batch-size 2 --vocab-size 500 --repeats 1"
+        "--examples 96 --size nano --batch-size 2 --vocab-size 500 --repeats 1"
     ),
 }
 NO_PAGE = {

@@ -1,6 +1,7 @@
 """Fine-tuning: deterministic, learns; every family under one protocol."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +9,11 @@ import numpy as np
 import pytest
 import pytorch_lightning as pl
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import GPT2LMHeadModel, PreTrainedTokenizerFast
 
+from harness.core.compute import Compute
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
 from harness.finetuning import length_groups
@@ -20,6 +22,7 @@ from harness.finetuning.heads.classification import Classification, Regression
 from harness.finetuning.heads.classifier import Classifier
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Batch, Encoded, Ragged, pad_rows
+from harness.finetuning.module import FinetuningModule
 from harness.finetuning.multitask import MultitaskModel, TaskData
 from harness.finetuning.protocol import Finetune, Protocol
 from harness.finetuning.run import finetune, predict
@@ -351,6 +354,44 @@ class Logged(pl.Callback):
 
     def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
         self.rows.append({name: float(x) for name, x in trainer.callback_metrics.items()})
+
+
+@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
+@pytest.mark.parametrize("changes", [{}, {"mixout": 0.5}, {"layer_decay": 0.9}])
+def test_several_updates_at_once_end_bit_for_bit_as_one_by_one(
+    backbone: Path,
+    tokenizer: PreTrainedTokenizerFast,
+    monkeypatch: pytest.MonkeyPatch,
+    precision: Any,
+    changes: dict[str, float],
+) -> None:
+    head, data = make_head("classification", tokenizer), inputs(False)
+    settings = Finetune(batch_size=8, epochs=2, **changes)
+    done: list[int] = []
+
+    def trained() -> tuple[dict[str, Tensor], Sequence[float]]:
+        run = finetune(
+            backbone,
+            [TaskData(head, data)],
+            settings,
+            seed=0,
+            progress=lambda number, _: done.append(number),
+            compute=Compute(precision=precision),
+        )
+        return run.model.state_dict(), run.losses
+
+    monkeypatch.setattr("harness.finetuning.module.MAX_SECONDS_AT_ONCE", 1e9)
+    at_once, losses = trained()
+    ends = list(done)
+    done.clear()
+    monkeypatch.setattr(FinetuningModule, "num_updates_at_once", lambda self, step: 1)
+    one_by_one, same_losses = trained()
+    assert done == [*range(1, done[-1] + 1)]
+    per_epoch = done[-1] // 2
+    assert len(ends) < len(done) and {per_epoch, 2 * per_epoch} <= {*ends}
+    assert losses == same_losses
+    for name, value in one_by_one.items():
+        assert torch.equal(at_once[name], value), name
 
 
 def test_updates_and_epochs_are_reported_and_logged(
