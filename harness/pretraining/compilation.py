@@ -13,6 +13,10 @@ MIN_FLOPS = 1e17
 """FLOPs of a run from which compilation pays on a GPU: five to ten minutes of an H200, on which
 BERT base and GPT-2 compile for 10 to 20 s and gain 7 to 64 % (benchmarks/README.md)."""
 
+MAX_GRAPHS = 64
+"""Graphs of the layers of all networks that a process trains: in transformers, layers of all
+families share the function that torch counts them by."""
+
 
 @contextmanager
 def compiled(module: PretrainingModule, compute: Compute) -> Iterator[None]:
@@ -24,7 +28,8 @@ def compiled(module: PretrainingModule, compute: Compute) -> Iterator[None]:
         if is_compiled:
             import torch._dynamo.config as dynamo  # loads for seconds
 
-            stack.enter_context(dynamo.patch(suppress_errors=chosen == "auto"))
+            settings = {"suppress_errors": chosen == "auto", "recompile_limit": MAX_GRAPHS}
+            stack.enter_context(dynamo.patch(settings))
             stack.enter_context(compiled_layers(module.learner))
         yield
 

@@ -63,6 +63,24 @@ def test_equal_layers_share_a_graph_without_a_mask_of_causal_attention(
     assert not layers  # those of the validation after it are not compiled again
 
 
+def test_a_process_compiles_the_networks_of_many_families(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graphs: list[torch.fx.GraphModule] = []
+
+    def backend(graph: torch.fx.GraphModule, _: Any) -> Backend:
+        graphs.append(graph)
+        return graph.forward
+
+    compile_by(monkeypatch, backend)
+    known = 0
+    for number, (objective, family) in enumerate([*PREDICTING[::-1], ("mlm", "modernbert")]):
+        trained(workload(objective, family), tmp_path / str(number), Compute(compile=True))
+        assert len(graphs) > known, family
+        known = len(graphs)
+    assert known > 8  # torch's limit for each function, which the layers share
+
+
 def test_auto_runs_layers_as_they_are_where_they_cannot_be_compiled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
