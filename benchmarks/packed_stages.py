@@ -22,6 +22,7 @@ import torch
 
 from benchmarks.common import machine, markdown, parse_arguments, save, settings, suffix
 from harness.core.compute import Compute, StageResources
+from harness.execution.backends.backend import Backend
 from harness.execution.backends.processes import STAGES, ProcessBackend
 from harness.execution.job import StageJob, StageOutput, Workspace
 from harness.plan.plan import Plan, Stage
@@ -62,7 +63,7 @@ def make_jobs(stages: Sequence[Stage], workspace: Workspace, compute: Compute) -
 
 
 def compute_all(
-    backend: ProcessBackend, jobs: Sequence[StageJob], parents: Mapping[str, set[str]]
+    backend: Backend, jobs: Sequence[StageJob], parents: Mapping[str, set[str]]
 ) -> dict[str, StageOutput]:
     """Key to the output of each stage; a stage starts when those that it reads have ended."""
     waiting, running = list(jobs), set[str]()
@@ -125,6 +126,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     overrides = [
         "seeds.pretrain=1",
         "sweep.pretrain=null",
+        *(f"pretrain.budget.{unit}=null" for unit in ("tokens", "steps", "seconds")),
         f"pretrain.budget.flops={arguments.flops}",
     ]
     with TemporaryDirectory() as folder:
