@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from textwrap import dedent
 
@@ -45,6 +46,8 @@ FILE = re.compile(r"`([\w./-]+(?:\.(?:py|yaml|csv)|/))`")
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 MODULE = re.compile(r"\bharness((?:\.\w+){2,})")
 VERDICT = re.compile(r"^- (.+? > .+?): \*\*(\w+)\*\*, ([+−][\d.]+) points", re.MULTILINE)
+MADE = {".git", ".venv", "runs"}
+"""Folders that are not part of the project."""
 NOT_OURS = {"out/", "state/", "weights/", "runs/", "runs/work/", "text/", "ruamel.yaml"}
 NOT_OURS |= {"examples.csv", "trials.csv", "differences.csv", "leaderboard.csv", "stages.csv"}
 NOT_OURS |= {"scores.csv", "loss_differences.csv", "index.html", ".eval_results/", "class.yaml"}
@@ -117,12 +120,22 @@ def test_commands_exist_with_their_options(line: str) -> None:
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_files_links_and_names_exist(path: Path) -> None:
     text = path.read_text()
-    known = {str(file.relative_to(ROOT)) for file in ROOT.rglob("*") if ".git" not in file.parts}
-    ends = {"/".join(name.split("/")[i:]) for name in known for i in range(name.count("/") + 1)}
-    missing = {name for name in FILE.findall(text) if name.rstrip("/") not in ends} - NOT_OURS
+    missing = {name for name in FILE.findall(text) if name.rstrip("/") not in _ends()} - NOT_OURS
     missing |= {link for link in LINK.findall(text) if not (path.parent / link).exists()}
     assert missing == set()
     assert [name for name in MODULE.findall(text) if not _defined(name.split(".")[1:])] == []
+
+
+@cache
+def _ends() -> set[str]:
+    """What paths of the project's files and folders end with, in whole names."""
+    found: set[str] = set()
+    for folder, folders, files in os.walk(ROOT):
+        folders[:] = [name for name in folders if name not in MADE]
+        for name in (*folders, *files):
+            parts = (Path(folder) / name).relative_to(ROOT).parts
+            found |= {"/".join(parts[i:]) for i in range(len(parts))}
+    return found
 
 
 def _defined(parts: list[str]) -> bool:

@@ -87,14 +87,15 @@ class FinetuningModule(pl.LightningModule):
         return max(1, min(fitting, self.per_epoch - step % self.per_epoch))
 
     def training_step(self, batches: list[Batch], index: int) -> None:
-        """An update for each batch."""
+        """An update for each batch, of tensors [batch, ...]."""
         begin = monotonic()
         for batch in batches:
             self.update(batch)
         self.seconds += monotonic() - begin
 
     def update(self, batch: Batch) -> None:
-        """One update; logs the mean loss of the last ones every `log_every`."""
+        """One update, on tensors [batch, ...]; logs the mean loss of the last ones every
+        `log_every`."""
         optimizer: Any = self.optimizers()
         scheduler: Any = self.lr_schedulers()
         loss = self.update_loss(batch, self.updates)
