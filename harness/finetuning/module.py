@@ -83,7 +83,7 @@ class FinetuningModule(pl.LightningModule):
     def num_updates_at_once(self, step: int) -> int:
         """Updates from `step`, from 0, to the end of the epoch, for at most
         MAX_SECONDS_AT_ONCE."""
-        fitting = int(MAX_SECONDS_AT_ONCE * self.updates / self.seconds) if self.updates else 1
+        fitting = int(MAX_SECONDS_AT_ONCE * self.updates / self.seconds) if self.seconds else 1
         return max(1, min(fitting, self.per_epoch - step % self.per_epoch))
 
     def training_step(self, batches: list[Batch], index: int) -> None:

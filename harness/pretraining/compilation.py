@@ -10,9 +10,8 @@ from harness.pretraining.module import PretrainingModule
 from harness.pretraining.training_flops import TRAINING
 
 MIN_FLOPS = 1e17
-"""FLOPs of a run from which compilation pays on a GPU: five to ten minutes of an H200, on which
-BERT base and GPT-2 compile for 10 to 20 s and gain 7 to 64 % (benchmarks/README.md)."""
-
+"""FLOPs of a run from which compilation pays on a GPU: five to ten minutes of an H200, on which it
+takes 10 to 40 s, and BERT base and GPT-2 gain 7 to 64 % (benchmarks/README.md)."""
 MAX_GRAPHS = 64
 """Graphs of the layers of all networks that a process trains: in transformers, layers of all
 families share the function that torch counts them by."""
