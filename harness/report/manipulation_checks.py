@@ -154,7 +154,7 @@ def _chance(results: Results, outcome: Outcome) -> Mapping[str, float]:
 def _probe_chance(results: Results, column: Column) -> float:
     """Accuracy of random guesses; NaN if it is not known."""
     probe = PROBES[column.task]
-    if column.split == OVERALL or probe.kind == "minimal_pairs":
+    if column.split == OVERALL or probe.kind != "cloze":
         return probe.chance
     rows = results.get(probes_frame)
     own = rows[(rows["probe"] == column.task) & (rows["category"] == column.split)]

@@ -150,7 +150,8 @@ def _probe_scores(run: ProbeRun, results: Results) -> Iterator[tuple[str, float,
     """(category, accuracy, chance, items, unsupported_reason) of a finished probe."""
     folder, probe = results.files(run.key), PROBES[run.probe]
     items = pd.read_parquet(folder / "items.parquet")
-    guesses = (1 / items["scores"].map(len)).groupby(items["category"])
+    guess = 1 / items["scores"].map(len) if probe.kind != "generation" else 0 * items["answer"]
+    guesses = guess.groupby(items["category"])
     chances, counts = guesses.mean(), guesses.size()
     file = folder / UNSUPPORTED_FILE
     reason = file.read_text() if file.exists() else ""

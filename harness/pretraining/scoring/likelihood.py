@@ -1,9 +1,10 @@
-"""Log-likelihoods of texts under a pretrained network, for any objective that predicts tokens.
+"""Log-likelihoods of texts under a pretrained network, and whether it would write them, for any
+objective that predicts tokens.
 
 Shapes: B requests, T input tokens, U decoder tokens, M targets, H hidden size.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 import numpy as np
@@ -18,7 +19,13 @@ from harness.pretraining.learners.permutation import query_states
 from harness.pretraining.objectives.loader import TensorBatch
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.vocabulary import Vocabulary
-from harness.pretraining.scoring.requests import Request, Text, default_objective, make_requests
+from harness.pretraining.scoring.requests import (
+    Request,
+    Text,
+    default_objective,
+    left_to_right,
+    make_requests,
+)
 
 MAX_TOKENS = 4_096
 """Positions per forward pass."""
@@ -27,9 +34,10 @@ TEXTS_AT_ONCE = 1_024
 
 ScoredBatch = tuple[int, Request]
 """Index of the text, and a request for it."""
+MakeRequests = Callable[[Text, Objective, Vocabulary], list[Request]]
+"""As `make_requests`."""
 
 
-@torch.no_grad()
 def log_likelihoods(
     backbone: Backbone, vocabulary: Vocabulary, texts: Sequence[Text]
 ) -> np.ndarray:
@@ -38,20 +46,40 @@ def log_likelihoods(
     See `harness.pretraining.scoring.requests.make_requests`. Scores of different networks are not
     comparable.
     """
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    objective = objective_of(backbone, vocabulary)
-    scores, start = np.zeros(len(texts)), decoder_start(backbone, vocabulary)
-    backbone.eval().to(device)
-    for some in _batches(texts, objective, vocabulary):
-        requests = [request for _, request in some]
-        batch = _to_batch(requests, objective.representation, vocabulary, start)
-        batch = {name: tensor.to(device) for name, tensor in batch.items()}
-        states = gather(_states(backbone, batch, objective.representation), batch["positions"])
-        logits = backbone.token_logits(states).float()
-        nats = F.cross_entropy(logits, batch["targets"], reduction="none").double().cpu().numpy()
-        owners = [number for number, request in some for _ in request.positions]
+    scores = np.zeros(len(texts))
+    for owners, logits, targets in _predictions(backbone, vocabulary, texts, make_requests):
+        nats = F.cross_entropy(logits, targets, reduction="none").double().cpu().numpy()
         np.subtract.at(scores, owners, nats)
     return scores
+
+
+def written(backbone: Backbone, vocabulary: Vocabulary, texts: Sequence[Text]) -> np.ndarray:
+    """[num_texts] whether greedy generation writes the tokens in the gap after those before it.
+
+    It does if each of them is the likeliest token after the tokens before it, so that none has to
+    be generated. See `harness.pretraining.scoring.requests.left_to_right`.
+    """
+    right = np.ones(len(texts), dtype=bool)
+    for owners, logits, targets in _predictions(backbone, vocabulary, texts, left_to_right):
+        likeliest = (logits.argmax(-1) == targets).cpu().numpy()
+        np.logical_and.at(right, owners, likeliest)
+    return right
+
+
+@torch.no_grad()
+def _predictions(
+    backbone: Backbone, vocabulary: Vocabulary, texts: Sequence[Text], requests: MakeRequests
+) -> Iterator[tuple[list[int], Tensor, Tensor]]:
+    """Batches of the number of the text [M], logits [M, V] and targets [M] of predicted tokens."""
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    objective, start = objective_of(backbone, vocabulary), decoder_start(backbone, vocabulary)
+    backbone.eval().to(device)
+    for some in _batches(texts, lambda text: requests(text, objective, vocabulary)):
+        batch = _to_batch([q for _, q in some], objective.representation, vocabulary, start)
+        batch = {name: tensor.to(device) for name, tensor in batch.items()}
+        states = gather(_states(backbone, batch, objective.representation), batch["positions"])
+        owners = [number for number, request in some for _ in request.positions]
+        yield owners, backbone.token_logits(states).float(), batch["targets"]
 
 
 def objective_of(backbone: Backbone, vocabulary: Vocabulary) -> Objective:
@@ -62,12 +90,12 @@ def objective_of(backbone: Backbone, vocabulary: Vocabulary) -> Objective:
 
 
 def _batches(
-    texts: Sequence[Text], objective: Objective, vocabulary: Vocabulary
+    texts: Sequence[Text], requests: Callable[[Text], list[Request]]
 ) -> Iterator[list[ScoredBatch]]:
     """All requests, grouped by length, at most MAX_TOKENS positions per batch."""
     for first in range(0, len(texts), TEXTS_AT_ONCE):
         some = enumerate(texts[first : first + TEXTS_AT_ONCE], first)
-        requested = [(n, q) for n, text in some for q in make_requests(text, objective, vocabulary)]
+        requested = [(number, request) for number, text in some for request in requests(text)]
         batch: list[ScoredBatch] = []
         for one in sorted(requested, key=lambda one: _length(one[1])):  # the next is never shorter
             if batch and (len(batch) + 1) * _length(one[1]) > MAX_TOKENS:

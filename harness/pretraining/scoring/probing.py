@@ -14,7 +14,7 @@ from harness.models.build import load
 from harness.models.checkpoints.files import read_metadata
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.vocabulary import Vocabulary
-from harness.pretraining.scoring.likelihood import log_likelihoods
+from harness.pretraining.scoring.likelihood import log_likelihoods, written
 from harness.pretraining.scoring.requests import Text, default_objective, unsupported_request
 from harness.tasks.probes import PROBES
 from harness.tasks.probes.accuracy import (
@@ -22,7 +22,7 @@ from harness.tasks.probes.accuracy import (
     accuracy_by_category,
     item_values,
 )
-from harness.tasks.probes.items import Item, MinimalPair, load_items
+from harness.tasks.probes.items import Beginning, ClozeItem, Item, MinimalPair, load_items
 from harness.tasks.probes.probe import Probe
 
 
@@ -34,7 +34,8 @@ class ProbeResult:
     """By category, and `overall`, in [0, 1]; None if the model cannot be scored."""
     items: pd.DataFrame
     """One row per item: index, category, answer (index of the correct score), scores (nats; the
-    acceptable sentence of a minimal pair comes first); empty if the model cannot be scored."""
+    acceptable sentence of a minimal pair comes first; of generation, 1 if the right end was
+    written, else 0); empty if the model cannot be scored."""
     unsupported_reason: str = ""
     """Why the model cannot be scored; empty if it can."""
 
@@ -60,7 +61,8 @@ def probe(
     items = read(PROBES[name])
     splitter = PreTrainedTokenizerFast.from_pretrained(tokenizer)
     texts = [_texts(item, splitter) for item in items]
-    flat = log_likelihoods(load(model), vocabulary, list(chain.from_iterable(texts)))
+    score = written if PROBES[name].kind == "generation" else log_likelihoods
+    flat = score(load(model), vocabulary, list(chain.from_iterable(texts)))
     scores = np.split(flat, np.cumsum(list(map(len, texts)))[:-1])
     values = item_values(PROBES[name].kind, scores, _answers(items))
     accuracies = accuracy_by_category([item.category for item in items], values)
@@ -77,9 +79,12 @@ def _unsupported(model: Path, vocabulary: Vocabulary) -> str:
 
 
 def _texts(item: Item, splitter: PreTrainedTokenizerFast) -> list[Text]:
-    """The sentences of an item; with the candidate's span for cloze items."""
+    """The sentences of an item; with the span of the candidate or of the end, if it has any."""
     if isinstance(item, MinimalPair):
         return [_text(splitter, sentence) for sentence in (item.good, item.bad)]
+    if isinstance(item, Beginning):
+        sentence = item.text + item.end
+        return [_text(splitter, sentence, (len(item.text), len(sentence)))]
     begin = len(item.before)
     return [
         _text(splitter, sentence, (begin, begin + len(candidate)))
@@ -101,7 +106,7 @@ def _text(
 
 
 def _answers(items: Sequence[Item]) -> list[int]:
-    return [0 if isinstance(item, MinimalPair) else item.answer for item in items]
+    return [item.answer if isinstance(item, ClozeItem) else 0 for item in items]
 
 
 def _frame(items: Sequence[Item], scores: Sequence[np.ndarray]) -> pd.DataFrame:

@@ -14,7 +14,7 @@ end token, the next sentinel, the token after the gap): otherwise a candidate th
 another would include the other's probability. Tokens in parentheses are given, not scored.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.objective import Objective
@@ -113,6 +113,28 @@ def make_requests(text: Text, objective: Objective, vocabulary: Vocabulary) -> l
     if output == "dropped_spans":
         return [_span(text, objective, vocabulary)]
     return [_whole(text, objective, vocabulary)]
+
+
+def left_to_right(text: Text, objective: Objective, vocabulary: Vocabulary) -> list[Request]:
+    """The requests that predict each token of the gap from the tokens before it alone, as when the
+    text is written from left to right.
+
+    In-place models, such as encoders, predict a mask at the end of the text so far, again for each
+    token; encoder-decoders read the tokens before the gap, and a gap. Mode tokens are not given.
+    """
+    assert text.gap
+    begin, end = text.gap
+    if objective.output.kind == "masked_token" or objective.representation == "permuted":
+        parts = [Text(text.tokens[: place + 1], (place, place + 1)) for place in range(begin, end)]
+        return [make_requests(part, objective, vocabulary)[-1] for part in parts]
+    if objective.output.kind == "next_token" and objective.transform.kind != "prefix":
+        (whole,) = make_requests(Text(text.tokens[:end]), objective, vocabulary)
+        return [
+            replace(whole, positions=whole.positions[begin:end], targets=whole.targets[begin:end])
+        ]
+    (one,) = make_requests(Text(text.tokens[:end], text.gap), objective, vocabulary)
+    number = end - begin  # without the token that ends the gap
+    return [replace(one, positions=one.positions[:number], targets=one.targets[:number])]
 
 
 def _in_place(text: Text, representation: str, vocabulary: Vocabulary) -> list[Request]:

@@ -66,15 +66,18 @@ def item_values(kind: str, scores: Sequence[Any], answers: Sequence[int]) -> Arr
     """The values of all items of a probe.
 
     Args:
-        kind: `minimal_pairs`, whose acceptable sentence comes first, or `cloze`.
-        scores: of each item, those of its sentences (a list or array).
-        answers: [num_items] index of the correct score; of minimal pairs 0.
+        kind: `minimal_pairs`, whose acceptable sentence comes first, `cloze`, or `generation`.
+        scores: of each item, those of its sentences (a list or array); of generation, one: 1 if the
+            right end was written, else 0.
+        answers: [num_items] index of the correct score; of other kinds than `cloze` 0.
 
     Returns:
         [num_items] from 0 to 1, as of `minimal_pair_values` or `cloze_values`.
     """
     if not len(scores):
         return np.zeros(0)
+    if kind == "generation":
+        return np.array([one for (one,) in scores], dtype=float)
     if kind == "minimal_pairs":
         good, bad = np.array([list(one) for one in scores], dtype=float).T
         return minimal_pair_values(good, bad)

@@ -14,8 +14,8 @@ from harness.tasks.task import HubData
 
 VERSION = "1"
 """Raised when the items of a micro-world probe change."""
-ITEMS_PER_CATEGORY = 200
-"""Items in each category of a micro-world probe."""
+NUM_ITEMS = {"minimal_pairs": 200, "cloze": 200, "generation": 60}
+"""Items in each category of a micro-world probe, by kind; a world has 120 beginnings of some."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,16 @@ class ClozeItem:
         return tuple(self.before + candidate + self.after for candidate in self.candidates)
 
 
-Item = MinimalPair | ClozeItem
+@dataclass(frozen=True)
+class Beginning:
+    """The beginning of a sentence with one right end, which follows without a space."""
+
+    text: str
+    end: str
+    category: str
+
+
+Item = MinimalPair | ClozeItem | Beginning
 
 
 def load_items(probe: Probe, world: int = 0) -> list[Item]:
@@ -94,17 +103,18 @@ def _read(probe: Probe, category: str) -> list[MinimalPair]:
 
 
 def _make(probe: Probe, category: str, world: int) -> list[Item]:
-    """ITEMS_PER_CATEGORY different items in random order."""
+    """NUM_ITEMS different items in random order."""
     cloze = CLOZE | SIDES
     functions: dict[str, DrawContrast] = MINIMAL_PAIRS if probe.kind == "minimal_pairs" else cloze
     draw, built = Draw(f"{probe.name} {category} {world}"), build(world)
     sampler = Sampler(draw, built, built.words)
     made: dict[tuple[str, ...], Item] = {}
-    while len(made) < ITEMS_PER_CATEGORY:
+    while len(made) < NUM_ITEMS[probe.kind]:
         contrast = functions[category](sampler)
-        keys = [(frame, *sorted(contrast.fillings)) for frame in contrast.frames]
+        candidates = () if probe.kind == "generation" else sorted(contrast.fillings)
+        keys = [(frame, *candidates) for frame in contrast.frames]
         if made.keys().isdisjoint(keys):
-            items = (_pairs if probe.kind == "minimal_pairs" else _gaps)(contrast, category, draw)
+            items = _ITEMS[probe.kind](contrast, category, draw)
             made.update(zip(keys, items, strict=True))
     return draw.order(list(made.values()))
 
@@ -118,6 +128,14 @@ def _pairs(contrast: Contrast, category: str, _: Draw) -> list[Item]:
     ]
 
 
+def _beginnings(contrast: Contrast, category: str, _: Draw) -> list[Item]:
+    items: list[Item] = []
+    for frame, right in zip(contrast.frames, contrast.fillings, strict=True):
+        before, after = frame.split(GAP)
+        items.append(Beginning(before.rstrip(), f" {right}{after}", category))
+    return items
+
+
 def _gaps(contrast: Contrast, category: str, draw: Draw) -> list[Item]:
     items: list[Item] = []
     for frame, right in zip(contrast.frames, contrast.fillings, strict=True):
@@ -125,3 +143,7 @@ def _gaps(contrast: Contrast, category: str, draw: Draw) -> list[Item]:
         before, after = frame.split(GAP)
         items.append(ClozeItem(before, candidates, after, candidates.index(right), category))
     return items
+
+
+_ITEMS = {"minimal_pairs": _pairs, "cloze": _gaps, "generation": _beginnings}
+"""Kind of probe to the function that makes the items of a contrast."""

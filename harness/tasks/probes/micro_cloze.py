@@ -156,6 +156,9 @@ SIDES: dict[str, DrawContrast] = {
 }
 """Category to the function that draws its contrasts of four fillings."""
 
+ENDS: dict[str, DrawContrast] = {name: CLOZE[name] for name in ("place", "colour", "hypernym")}
+"""Categories whose gap ends the sentence, which has one right end."""
+
 MICRO_CLOZE = Probe(
     name="micro-cloze",
     kind="cloze",
@@ -174,4 +177,14 @@ MICRO_CLOZE_SIDES = Probe(
     chance=1 / 4,
     licence=LICENCE,
     citation="Made by harness.tasks.probes; in the shape of LAMA (Petroni et al. 2019, EMNLP).",
+)
+
+MICRO_GENERATION = Probe(
+    name="micro-generation",
+    kind="generation",
+    data=MicroworldData(generator="micro-generation"),
+    categories=tuple(ENDS),
+    chance=0,
+    licence=LICENCE,
+    citation="Made by harness.tasks.probes; facts of micro-cloze whose end the model writes.",
 )

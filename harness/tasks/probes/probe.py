@@ -12,10 +12,11 @@ UNSUPPORTED_FILE = "unsupported.txt"
 
 
 class Probe(ConfigModel):
-    """A zero-shot test of a pretrained model, which ranks sentences by likelihood."""
+    """A zero-shot test of a pretrained model, which ranks sentences by likelihood or writes their
+    ends."""
 
     name: str
-    kind: Literal["minimal_pairs", "cloze"]
+    kind: Literal["minimal_pairs", "cloze", "generation"]
     data: Annotated[HubData | MicroworldData, Field(discriminator="source")]
     categories: tuple[str, ...]
     """Categories that are reported separately; for Hub data, the configs."""

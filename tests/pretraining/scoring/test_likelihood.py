@@ -16,16 +16,18 @@ from harness.models.build import build
 from harness.models.recurrent import Elmo
 from harness.models.static_embeddings import StaticVectors
 from harness.models.two_way import TwoWay
+from harness.pretraining.learners.learner import decoder_start
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.held_out import predicts_every_token
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.recipes import RECIPES
-from harness.pretraining.scoring.likelihood import log_likelihoods
+from harness.pretraining.scoring.likelihood import log_likelihoods, written
 from harness.pretraining.scoring.requests import (
     Request,
     Text,
     default_objective,
+    left_to_right,
     make_requests,
     unsupported_request,
 )
@@ -366,3 +368,58 @@ def test_untrained_heads_are_not_scored() -> None:
     learned = {name: RECIPES[name].objectives[0] for name in ("tinybert", "distilbert")}
     assert "not to predict tokens" in unsupported_request(learned["tinybert"])
     assert not unsupported_request(learned["distilbert"])
+
+
+def logits_after(backbone: Backbone, begun: list[int], before: list[int]) -> Tensor:
+    """[V] by transformers' own network: of a mask at the end, of the next token, or of the decoder,
+    which reads the given text and has written the rest."""
+    network, name = backbone.network, backbone.family
+    if name in ("bert", "modernbert"):
+        return network(torch.tensor([[1, *before, 3, 2]])).logits[0, -2]
+    if name == "gpt2":
+        return network(torch.tensor([[1, *before]])).logits[0, -1]
+    gap, first = (39, [39, *before[len(begun) :]]) if name == "t5" else (3, before)
+    decoder = torch.tensor([[decoder_start(backbone, VOCABULARY), *first]])
+    source = torch.tensor([[1, *begun, gap, 2]])
+    return network(input_ids=source, decoder_input_ids=decoder).logits[0, -1]
+
+
+@pytest.mark.parametrize(
+    ("family", "objective"),
+    [
+        ("bert", "mlm"),
+        ("modernbert", "mlm"),
+        ("gpt2", "clm"),
+        ("t5", "span_corruption"),
+        ("bart", "denoising_infill"),
+    ],
+)
+@torch.no_grad()
+def test_what_is_written_is_what_a_loop_writes(family: str, objective: str) -> None:
+    backbone, begun = make(family, objective), [5, 9, 30]
+    text = list(begun)
+    for _ in range(4):
+        text.append(int(logits_after(backbone, begun, text).argmax()))
+    texts = [Text(tuple(text), (3, 7)), Text((*text, 8), (3, 7)), Text(tuple(text), (3, 5))]
+    for place in range(3, 7):
+        other = [*text]
+        other[place] = 7 if text[place] != 7 else 8
+        texts.append(Text(tuple(other), (3, 7)))
+    assert list(written(backbone, VOCABULARY, texts)) == [True] * 3 + [False] * 4
+
+
+@pytest.mark.parametrize("name", sorted(OBJECTIVES))
+def test_left_to_right_predicts_each_token_from_those_before(name: str) -> None:
+    """The tokens of the gap in order, none of which is in the source of its own prediction."""
+    objective = OBJECTIVES[name]
+    if not isinstance(objective, Objective) or unsupported_request(objective):
+        pytest.skip("scores no texts")
+    requests = left_to_right(Text((5, 10, 11, 12, 7), (2, 4)), objective, VOCABULARY)
+    assert [target for request in requests for target in request.targets] == [11, 12]
+    for request in requests:
+        assert len(request.positions) == len(request.targets)
+        hidden = request.hidden  # CBOW reads the tokens around a place, not the one in it
+        hidden = tuple(request.positions) if objective.representation == "cbow" else hidden
+        shown = [token for i, token in enumerate(request.source) if i not in hidden]
+        assert {12, 7}.isdisjoint(shown)
+        assert 11 not in shown or request.targets == [12]

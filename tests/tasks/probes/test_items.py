@@ -23,8 +23,9 @@ from harness.tasks.probes import PROBES
 from harness.tasks.probes.accuracy import accuracy_by_category, cloze_values, minimal_pair_values
 from harness.tasks.probes.blimp import PHENOMENA
 from harness.tasks.probes.items import (
-    ITEMS_PER_CATEGORY,
+    NUM_ITEMS,
     VERSION,
+    Beginning,
     ClozeItem,
     Item,
     MinimalPair,
@@ -37,6 +38,11 @@ from harness.tasks.task import HubData
 MICRO_PROBES = [probe for probe in PROBES.values() if not isinstance(probe.data, HubData)]
 MICRO = pytest.mark.parametrize("probe", MICRO_PROBES, ids=[probe.name for probe in MICRO_PROBES])
 WORDS = re.compile(r"[a-z]+|[.,?]")
+RANKED = pytest.mark.parametrize(
+    "probe",
+    ranked := [probe for probe in MICRO_PROBES if probe.kind != "generation"],
+    ids=[probe.name for probe in ranked],
+)
 BLIMP = PROBES["blimp"]
 
 
@@ -65,11 +71,13 @@ def counts(corpus: list[str]) -> Counter[str]:
 
 
 def sentences(item: Item) -> tuple[str, ...]:
+    if isinstance(item, Beginning):
+        return (item.text + item.end,)
     return (item.good, item.bad) if isinstance(item, MinimalPair) else item.sentences
 
 
 def right(item: Item) -> int:
-    return 0 if isinstance(item, MinimalPair) else item.answer
+    return item.answer if isinstance(item, ClozeItem) else 0
 
 
 def accuracies(items: list[Item], scores: list[list[float]]) -> dict[str, float]:
@@ -144,7 +152,7 @@ def test_one_who_knows_the_world_answers_all(probe: Probe) -> None:
     assert set(accuracies(items, scores).values()) == {1.0}
 
 
-@MICRO
+@RANKED
 def test_counting_words_is_at_chance(probe: Probe, counts: Counter[str]) -> None:
     """The unigram log-probability of a sentence, up to a constant of its length."""
     items = load_items(probe)
@@ -179,7 +187,7 @@ def test_no_item_twice(probe: Probe) -> None:
     items = load_items(probe)
     assert len({frozenset(sentences(item)) | {item.category} for item in items}) == len(items)
     assert Counter(item.category for item in items) == dict.fromkeys(
-        probe.categories, ITEMS_PER_CATEGORY
+        probe.categories, NUM_ITEMS[probe.kind]
     )
     assert all(len(set(sentences(item))) == len(sentences(item)) for item in items)
 
@@ -189,6 +197,20 @@ def test_candidates_differ_in_one_place(probe: Probe) -> None:
     """So that sentences of an item have the same number of words."""
     for item in load_items(probe):
         assert len({len(text.split()) for text in sentences(item)}) == 1, item
+
+
+def test_a_beginning_has_one_end() -> None:
+    """With the end of another item of its category, it is false."""
+    known, items = truths(), load_items(PROBES["micro-generation"])
+    ends = {item.category: set[str]() for item in items}
+    for item in items:
+        assert isinstance(item, Beginning)
+        ends[item.category].add(item.end)
+    assert min(map(len, ends.values())) > 5
+    for item in items:
+        assert isinstance(item, Beginning)
+        fit = [end for end in ends[item.category] if known.fullmatch(item.text + end)]
+        assert fit == [item.end]
 
 
 def test_every_place_has_the_answer_about_as_often() -> None:
@@ -205,6 +227,8 @@ def test_the_version_names_these_items() -> None:
     text = repr([load_items(PROBES[name]) for name in ("micro-blimp", "micro-cloze")])
     assert VERSION == "1"
     assert hashlib.sha256(text.encode()).hexdigest()[:16] == "000462d6dcb49890"
+    written = repr(load_items(PROBES["micro-generation"]))
+    assert hashlib.sha256(written.encode()).hexdigest()[:16] == "ed38d01dee715a61"
     sides = repr(load_items(PROBES["micro-cloze-sides"]))
     assert hashlib.sha256(sides.encode()).hexdigest()[:16] == "06ab7441d33f6a99"
 
