@@ -52,6 +52,7 @@ def evaluation_objective(objective: Objective) -> Objective:
         "span_boundary": False,
         "distillation": None,
         "embedding_noise": None,
+        "shuffled_sources": None,
     }
     return objective.model_copy(update={**plain, "transform": _fixed(objective)})
 

@@ -124,6 +124,10 @@ class Objective(ConfigModel):
     """Standard deviation of Gaussian noise on the normalised token embeddings of an input in
     training, as a share of their root mean square (the normalisation of He et al. 2021, section 5,
     whose noise is adversarial and of fine-tuning); null: none."""
+    shuffled_sources: Literal[True] | None = None
+    """An ablation of encoder-decoders: each sequence has the source of another one of its batch, so
+    that the decoder cannot learn to attend to it; null: its own. Held-out losses are of own
+    sources."""
 
     @property
     def components(self) -> tuple[tuple[float, "Objective"], ...]:
@@ -145,6 +149,7 @@ class Objective(ConfigModel):
             "distillation": self.distillation,
             "contrast": isinstance(self.output, CorrectedToken) and self.output.contrast,
             "embedding noise": self.embedding_noise,
+            "shuffled sources": self.shuffled_sources,
         }
         return ", ".join((terms, *(name for name, given in extras.items() if given)))
 
@@ -171,6 +176,11 @@ class Objective(ConfigModel):
             raise ValueError(
                 f"embedding_noise needs one network, read {', '.join(ONE_STACK)}, but output is "
                 f"{self.output.kind} and representation {self.representation}"
+            )
+        if self.shuffled_sources and self.representation != "encoder_decoder":
+            raise ValueError(
+                "shuffled_sources needs representation encoder_decoder, but it is "
+                f"{self.representation}"
             )
         return self
 

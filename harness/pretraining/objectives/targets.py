@@ -169,7 +169,13 @@ def _to_text(
     target, lengths = target_text(rows, result, objective, vocabulary)
     if objective.representation != "encoder_decoder":
         return _concatenated(result, target, lengths, objective, vocabulary)
-    batch = read(result.inputs, result.lengths)
+    shift = 1 if objective.shuffled_sources else 0
+    if shift and len(target) == 1:
+        raise ValueError(
+            "objective.shuffled_sources needs batches of at least 2 sequences, but one has 1; raise "
+            "batch_size"
+        )
+    batch = read(np.roll(result.inputs, shift, axis=0), np.roll(result.lengths, shift))
     decoder = np.full_like(target, vocabulary.pad)
     decoder[:, 0] = decoder_start
     real = filled(lengths, target.shape[1])

@@ -270,6 +270,37 @@ def test_pair_labels_only_with_a_pair_loss(pair: str) -> None:
     assert "pair_label" not in make_maker("segment_pair", sentence_pair="none").batch(0)
 
 
+@pytest.mark.parametrize(
+    ("output", "transform"), [("whole_text", "denoising"), ("dropped_spans", "prefix")]
+)
+def test_shuffled_sources_are_those_of_other_sequences(output: str, transform: str) -> None:
+    fields: dict[str, Any] = {
+        "representation": "encoder_decoder",
+        "output": output,
+        "transform": transform,
+    }
+    own = make_maker(**fields).batch(3)
+    other = make_maker(**fields, shuffled_sources=True).batch(3)
+    for name in ("input_ids", "attention_mask"):
+        if name in own:
+            assert np.array_equal(other.pop(name)[1:], own.pop(name)[:-1])
+    assert same(own, other)
+
+
+def test_a_sequence_alone_has_no_other_source() -> None:
+    fields = {"representation": "encoder_decoder", "output": "whole_text", "transform": "denoising"}
+    maker = make_maker(**fields, shuffled_sources=True)
+    maker.batch_size = 1
+    with pytest.raises(ValueError, match="needs batches of at least 2 sequences"):
+        for step in range(50):
+            maker.batch(step)
+
+
+def test_only_encoder_decoders_have_sources() -> None:
+    with pytest.raises(ValueError, match="shuffled_sources needs representation encoder_decoder"):
+        Objective.model_validate({"shuffled_sources": True})
+
+
 def test_split_keeps_everything() -> None:
     batch = make_maker("segment_pair", sentence_pair="nsp").batch(3)
     parts = split(batch, max_tokens=70)
