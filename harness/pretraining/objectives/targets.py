@@ -172,8 +172,8 @@ def _to_text(
     shift = 1 if objective.shuffled_sources else 0
     if shift and len(target) == 1:
         raise ValueError(
-            "objective.shuffled_sources needs batches of at least 2 sequences, but one has 1; raise "
-            "batch_size"
+            "objective.shuffled_sources needs batches of at least 2 sequences, but one has 1; "
+            "raise batch_size"
         )
     batch = read(np.roll(result.inputs, shift, axis=0), np.roll(result.lengths, shift))
     decoder = np.full_like(target, vocabulary.pad)

@@ -288,12 +288,15 @@ def test_shuffled_sources_are_those_of_other_sequences(output: str, transform: s
 
 
 def test_a_sequence_alone_has_no_other_source() -> None:
-    fields = {"representation": "encoder_decoder", "output": "whole_text", "transform": "denoising"}
+    fields: dict[str, Any] = {
+        "representation": "encoder_decoder",
+        "output": "whole_text",
+        "transform": "denoising",
+    }
     maker = make_maker(**fields, shuffled_sources=True)
     maker.batch_size = 1
     with pytest.raises(ValueError, match="needs batches of at least 2 sequences"):
-        for step in range(50):
-            maker.batch(step)
+        list(map(maker.batch, range(50)))
 
 
 def test_only_encoder_decoders_have_sources() -> None:
