@@ -17,8 +17,23 @@ from harness.leaderboard.cells import (
 )
 from harness.leaderboard.table import Published, Row, Table
 
-BACKSLASH = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-LATEX_ESCAPES = str.maketrans({**{c: f"\\{c}" for c in "&%$#_{}"}, **BACKSLASH})
+COMMANDS = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",  # LaTeX's default fonts have other signs in the places of these
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+}
+LATEX_ESCAPES = str.maketrans({**{c: f"\\{c}" for c in "&%$#_{}"}, **COMMANDS})
+SYMBOLS = {
+    "±": r"$\pm$",
+    "−": "$-$",
+    "×": r"$\times$",
+    MISSING: "--",
+    DAGGER: r"$^\dagger$",
+    DOUBLE_DAGGER: r"$^\ddagger$",
+}
 
 
 def latex(table: Table) -> str:
@@ -42,9 +57,7 @@ def tex_notes(notes: Sequence[str]) -> list[str]:
 def tex(text: str) -> str:
     """Text with LaTeX's special characters escaped."""
     text = text.translate(LATEX_ESCAPES)
-    daggers = {DAGGER: r"$^\dagger$", DOUBLE_DAGGER: r"$^\ddagger$"}
-    symbols = {"±": r"$\pm$", MISSING: "--"} | daggers
-    for symbol, command in symbols.items():
+    for symbol, command in SYMBOLS.items():
         text = text.replace(symbol, command)
     return text
 
