@@ -189,3 +189,21 @@ def check_class_names(task: Task, dataset: "Dataset") -> None:
             f"the classes of {task.name} must {first} {', '.join(task.labels[:kept])} in this "
             f"order, but {task.data} has {', '.join(names)}"
         )
+
+
+def check_judgements(task: Task, split: Split, examples: Examples) -> None:
+    """Checks that no document is judged twice for a query: it would be two in one place, which
+    raises nDCG above 1.
+
+    Raises:
+        ValueError: one is.
+    """
+    assert examples.groups is not None
+    seen = set[tuple[str, str]]()
+    for group, (_, document) in zip(examples.groups.tolist(), examples.texts, strict=True):
+        if (group, document) in seen:
+            raise ValueError(
+                f"{task.name} needs one row for each document of a query, but its split "
+                f"{split.name} has two of {group!r} with {document[:60]!r}"
+            )
+        seen.add((group, document))

@@ -18,6 +18,7 @@ from harness.tasks.judged_pairs import DOCUMENTS, QUERIES, judged_pairs
 from harness.tasks.labels import (
     check_choices,
     check_class_names,
+    check_judgements,
     check_mentions,
     check_tags,
     read_labels,
@@ -81,6 +82,8 @@ def _loaded(task: Task, split: Split) -> Examples:
         check_tags(task, split, examples)
     if task.kind == "coreference":
         check_mentions(task, split, examples)
+    if task.kind == "retrieval":
+        check_judgements(task, split, examples)
     return examples
 
 

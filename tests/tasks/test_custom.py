@@ -219,6 +219,12 @@ VALIDATION = Split(name="validation")
 CHOICE = {"kind": "multiple_choice", "choices_field": "choices"}
 VALUES = {"kind": "regression", "metrics": ("pearson",)}
 MENTIONS = {"kind": "coreference", "metrics": ("coref_f1",)}
+RANKED = {
+    "kind": "retrieval",
+    "metrics": ("ndcg_at_10",),
+    "text_fields": ("text", "document"),
+    "group_field": "query",
+}
 DOCUMENT = ["a b .", "c ."]
 TAGS = {"kind": "tagging", "labels": ("O", "B-X"), "metrics": ("accuracy_tags",)}
 
@@ -263,6 +269,11 @@ TAGS = {"kind": "tagging", "labels": ("O", "B-X"), "metrics": ("accuracy_tags",)
         ([{"text": [None], "label": []}], MENTIONS, r"list of sentences.*row 1 .*\[None\]"),
         ([{"text": ["a", 1], "label": [0, 0]}], TAGS, "list of words in 'text'.* row 1"),
         ([{"text": [], "label": []}], MENTIONS, "sentences in every document.* 'text'"),
+        (
+            [{"query": q, "document": d, "label": 1} for q, d in ("qd", "pd", "qe", "qd")],
+            RANKED,
+            "one row for each document of a query.* two of 'q' with 'd'",
+        ),
         (
             [{"label": 0.5}],
             {"kind": "classification", "labels": ("no", "yes")},
