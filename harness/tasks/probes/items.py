@@ -8,14 +8,21 @@ from harness.data.microworld.random_draws import Draw
 from harness.data.microworld.sampler import Sampler
 from harness.data.microworld.world import build
 from harness.tasks.probes.micro_blimp import GAP, MINIMAL_PAIRS, Contrast, DrawContrast
-from harness.tasks.probes.micro_cloze import CLOZE, SIDES
+from harness.tasks.probes.micro_cloze import CLOZE, ENDS, SIDES
 from harness.tasks.probes.probe import Probe
 from harness.tasks.task import HubData
 
 VERSION = "1"
 """Raised when the items of a micro-world probe change."""
-NUM_ITEMS = {"minimal_pairs": 200, "cloze": 200, "generation": 60}
-"""Items in each category of a micro-world probe, by kind; a world has 120 beginnings of some."""
+NUM_ITEMS = {"minimal_pairs": 200, "cloze": 200, "generation": 40}
+"""Items in each category of a micro-world probe, by kind; a world has 60 beginnings of colours."""
+
+DRAWN: dict[str, dict[str, DrawContrast]] = {
+    "minimal_pairs": MINIMAL_PAIRS,
+    "cloze": CLOZE | SIDES,
+    "generation": ENDS,
+}
+"""Kind of probe to category to the function that draws its contrasts."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +111,7 @@ def _read(probe: Probe, category: str) -> list[MinimalPair]:
 
 def _make(probe: Probe, category: str, world: int) -> list[Item]:
     """NUM_ITEMS different items in random order."""
-    cloze = CLOZE | SIDES
-    functions: dict[str, DrawContrast] = MINIMAL_PAIRS if probe.kind == "minimal_pairs" else cloze
+    functions = DRAWN[probe.kind]
     draw, built = Draw(f"{probe.name} {category} {world}"), build(world)
     sampler = Sampler(draw, built, built.words)
     made: dict[tuple[str, ...], Item] = {}

@@ -156,8 +156,13 @@ SIDES: dict[str, DrawContrast] = {
 }
 """Category to the function that draws its contrasts of four fillings."""
 
-ENDS: dict[str, DrawContrast] = {name: CLOZE[name] for name in ("place", "colour", "hypernym")}
-"""Categories whose gap ends the sentence, which has one right end."""
+ENDS: dict[str, DrawContrast] = {
+    "place": CLOZE["place"],
+    "colour": partial(fact, patterns=COLOURS[1:], value=lambda concept: concept.colour),
+    "hypernym": CLOZE["hypernym"],
+}
+"""Category to the function that draws its contrasts, whose gap ends the sentence. After "the <name>
+is" the corpus has places, too."""
 
 MICRO_CLOZE = Probe(
     name="micro-cloze",
