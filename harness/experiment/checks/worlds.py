@@ -11,6 +11,7 @@ from harness.data.corpora.sources import (
 )
 from harness.experiment.arms import Arm
 from harness.experiment.checks.grid import Problems
+from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Experiment
 from harness.tasks.probes import PROBES
 from harness.tasks.task import MicroworldData
@@ -32,13 +33,12 @@ def world_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
                     f"but is {corpus.world}",
                 )
     if experiment.seeds.in_worlds:
-        found = [*_tasks(experiment), *(one for arm in arms for one in _of_arm(arm))]
+        found = [one for arm in arms for one in (*_tasks(arm.evaluate), *_of_arm(arm))]
         for what in dict.fromkeys(found):
             yield PER_SEED, f"seeds.world: per_seed needs generated text and tasks, but {what}"
 
 
-def _tasks(experiment: Experiment) -> Iterator[str]:
-    evaluate = experiment.evaluate
+def _tasks(evaluate: Evaluate) -> Iterator[str]:
     known = evaluate.known_tasks
     before = [known[name] for name in evaluate.earlier_tasks]
     for task in (*evaluate.chosen.values(), *before):
