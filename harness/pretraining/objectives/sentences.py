@@ -4,12 +4,33 @@ Shapes: B rows, T positions, N sentences of all rows, S positions of the longest
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.data.corpora.packing import Sequences
 from harness.pretraining.objectives.layout import Rows, padded_width
 from harness.pretraining.objectives.transforms.array_ops import filled
 from harness.pretraining.objectives.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from harness.data.corpora.token_stream import TokenStream
+
+
+def check_neighbours(stream: "TokenStream", sequences: Sequences) -> None:
+    """Checks that sequences of a stream have neighbouring sentences.
+
+    Raises:
+        ValueError: no first segment has a second sentence.
+    """
+    starts = np.asarray(stream.sentences)
+    before_end = np.searchsorted(starts, sequences.a_end)
+    if not (before_end > np.searchsorted(starts, sequences.a_start, side="right")).any():
+        raise ValueError(
+            "the output neighbour_sentences needs sequences of at least two sentences, but none of "
+            f"{len(sequences)} has two; raise phases.sequence_length, or give documents of several "
+            "sentences"
+        )
 
 
 @dataclass(frozen=True)

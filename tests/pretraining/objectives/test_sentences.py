@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from harness.data.corpora.packing import Packing, pack
+from harness.data.corpora.token_stream import TokenStream
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.layout import Rows
-from harness.pretraining.objectives.sentences import sentences_of
+from harness.pretraining.objectives.sentences import check_neighbours, sentences_of
 from harness.pretraining.objectives.targets import Batch, assemble
 from harness.pretraining.objectives.transforms import apply_transform
 from tests.pretraining.objectives.transforms.texts import CLS, PAD, SEP, WORDS
@@ -99,3 +101,19 @@ def test_tokens_are_counted_as_those_of_the_rows(rows: tuple[str, ...]) -> None:
     assert sentences.num_tokens.sum() == made.lengths.sum()
     assert (sentences.num_tokens > sentences.lengths).any()
     assert sentences.lengths.sum() == made.maskable.sum()
+
+
+def test_text_without_neighbours_is_refused() -> None:
+    """Documents of one sentence, or sequences that hold no two."""
+    tokens, ends = np.arange(40, dtype=np.uint16) + 5, np.arange(0, 41, 10)
+    single, whole = (TokenStream(tokens, ends, np.array(of)) for of in (range(5), (0, 4)))
+
+    def check(stream: TokenStream, length: int) -> None:
+        packing = Packing(format="doc_sentences")
+        sequences = pack(stream, packing, length, "none", np.random.default_rng(0))
+        check_neighbours(stream, sequences)
+
+    check(whole, 22)
+    for stream, length in ((single, 22), (whole, 21)):
+        with pytest.raises(ValueError, match="at least two sentences, but none of 4 has two"):
+            check(stream, length)
