@@ -42,7 +42,8 @@ def objective_rows(name: str, number: int) -> list[dict[str, str]]:
 
 
 def example_rows(objective: AnyObjective) -> Iterator[ShownRow]:
-    """Sequences of an objective, of its components in turn; without end."""
+    """Sequences of an objective, of its components in turn, and sentences with both neighbours;
+    without end."""
     names = _names(objective)
     vocabulary = _vocabulary(names)
     losses = {part.objective.sentence_pair for part in parts_of(objective)}
@@ -64,8 +65,10 @@ def example_rows(objective: AnyObjective) -> Iterator[ShownRow]:
     for step in range(MAX_STEPS):
         if maker.component(step) == wanted:
             made = maker.made(step)
-            yield shown_rows(made, vocabulary, lambda ids: [names[token] for token in ids])[0]
-            wanted = (wanted + 1) % len(maker.components)
+            rows = shown_rows(made, vocabulary, lambda ids: [names[token] for token in ids])
+            if whole := [row for row in rows if row.is_whole]:
+                yield whole[0]
+                wanted = (wanted + 1) % len(maker.components)
 
 
 def _plain(row: ShownRow) -> dict[str, str]:

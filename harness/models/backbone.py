@@ -106,9 +106,12 @@ class Backbone(nn.Module):
 
     @property
     def has_trained_head(self) -> bool:
-        """Whether the token head is trained: not by replaced-token detection, and not in a
-        checkpoint without one, which an import completes with random weights."""
-        if self.objective.get("output", {}).get("kind") == "replaced_token":
+        """Whether the token head reads states of the network: not after replaced-token detection,
+        which trains none, nor after neighbouring sentences, where it reads those of decoders that
+        are not kept, nor in a checkpoint without one, which an import completes with random
+        weights."""
+        output = self.objective.get("output", {}).get("kind")
+        if output in ("replaced_token", "neighbour_sentences"):
             return False
         return getattr(self.network.config, "harness_head", "") != "none"
 

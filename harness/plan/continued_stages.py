@@ -18,7 +18,7 @@ from harness.plan.graph import StageGraph
 from harness.plan.plan import ContinuedRun
 from harness.pretraining.budget import Budget
 from harness.pretraining.objectives.held_out import has_held_out_loss
-from harness.pretraining.objectives.outputs import WithGenerator
+from harness.pretraining.objectives.outputs import NeighbourSentences, WithGenerator
 from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.schedule import Schedule
@@ -104,12 +104,13 @@ def add_held_out_loss(
         tokens: key of the stage that tokenizes the text.
 
     Returns:
-        Key of the stage; null without a held-out loss, and for outputs with a generator, which is
-        not saved: a discriminator predicts no tokens, and corrects those of its own generator
-        alone.
+        Key of the stage; null without a held-out loss, and for outputs of networks that are not
+        saved: with a generator, as a discriminator predicts no tokens, and corrects those of its
+        own generator alone, and by the decoders of neighbouring sentences.
     """
     last = run.objectives[-1]
-    if isinstance(last.output, WithGenerator) or not has_held_out_loss(last):
+    unsaved = isinstance(last.output, (WithGenerator, NeighbourSentences))
+    if unsaved or not has_held_out_loss(last):
         return None
     content = graph.run_content(held_out_settings(_without_checkpoint_name(run)))
     tokenizer = graph.stages[tokens].parents["tokenizer"]

@@ -204,7 +204,7 @@ class PretrainingModule(pl.LightningModule):
         component = len(self.spec.objectives) - 1
         for name, (logits, targets) in self.learner.predictions(part, component).items():
             metric = self.learner.metric_prefixes.get(name, name)
-            if metric is not None and (name == "pair") == (dataloader_idx == 1):
+            if metric is not None and len(targets) and (name == "pair") == (dataloader_idx == 1):
                 prefix = f"{metric}_" if metric else ""
                 loss = F.cross_entropy(logits.float(), targets, reduction="none")
                 self._held_out(f"{prefix}loss").update(loss)

@@ -3,23 +3,25 @@
 All networks count: generator and discriminator, student and teacher.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
 from harness.models import Architecture
 from harness.models.counts.shapes import embedding_width
-from harness.models.flops import Lengths, forward_flops, replaced_head
+from harness.models.flops import Lengths, forward_flops, replaced_head, token_head
 from harness.pretraining.generator import generator_architecture, generator_size
 from harness.pretraining.objectives.objective import Distillation, Objective
 from harness.pretraining.objectives.outputs import (
     Contrast,
     Cooccurrence,
     CorrectedToken,
+    NeighbourSentences,
     ReplacedToken,
     SampledToken,
 )
-from harness.pretraining.objectives.sample_rows import SPECIALS
+from harness.pretraining.objectives.sample_rows import SENTENCE, SPECIALS
 from harness.pretraining.settings import PretrainSettings
 
 TRAINING = 3
@@ -46,6 +48,8 @@ def objective_flops(objective: Objective, run: PretrainSettings, lengths: Length
         return TRAINING * _replaced(objective.output, run, lengths, forward) + further
     if isinstance(objective.output, CorrectedToken):
         return _corrected(objective.output, run, lengths, forward) + further
+    if isinstance(objective.output, NeighbourSentences):
+        return TRAINING * _surrounded(run, lengths, forward)
     if run.teacher and objective.distillation:
         return further + _distilled(objective.distillation, run, run.teacher, lengths, forward)
     return further + TRAINING * forward(run.model, run.size, lengths=lengths)
@@ -81,6 +85,17 @@ def _corrected(
     if output.contrast:
         trained += _contrasted(output.contrast, run, lengths, forward)
     return TRAINING * trained + (generating if has_dropout(run.model) else 0.0)
+
+
+def _surrounded(run: PretrainSettings, lengths: Lengths, forward: Callable[..., float]) -> float:
+    """The network at each sentence of a row, and a step of a GRU of three gates for each predicted
+    token, which reads its embedding, the vector and the state (Kiros et al. 2015, section 2.1)."""
+    number = math.ceil(lengths.source / (SENTENCE + SPECIALS))
+    encoded = number * forward(run.model, run.size, lengths=Lengths(lengths.source / number))
+    hidden = run.size.hidden_size
+    step = 3 * hidden * (embedding_width(run.model, run.size) + 2 * hidden)
+    head = token_head(run.model, run.size, run.tokenizer.vocab_size)
+    return encoded + 2.0 * lengths.predicted * (step + head)
 
 
 def has_dropout(model: Architecture) -> bool:

@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from harness.finetuning.heads.classifier import Standardise
-from harness.finetuning.pooling import ScalarMix, pool
+from harness.finetuning.pooling import ScalarMix
+from harness.models.pooling import pool
 
 POOLED = {
     "cls": [1.0, -4.0],

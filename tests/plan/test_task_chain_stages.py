@@ -168,7 +168,7 @@ def test_the_pretraining_loss_is_measured_before_and_after_each_task() -> None:
     assert models == {"": pretrained, **steps}
     tokens = plan.stages[pretrained].parents["tokens"]
     assert {stage.parents["tokens"] for stage in stages.values()} == {tokens}
-    for recipe in ("electra", "glove"):
+    for recipe in ("electra", "glove", "skip_thought"):
         assert not planned({"pretrain.recipe": [recipe]}, sequential=True).retained_losses
 
 

@@ -22,7 +22,7 @@ from harness.models.build import load, wrap
 from harness.models.checkpoints.files import positions, read_config, read_metadata
 from harness.models.encoder_decoders import T5
 
-NO_HEAD = "There is no token head in these files, because none was trained."
+NO_HEAD = "There is no token head in these files, because none was trained for its states."
 HEAD_TIED = (
     "The token head is not tied to the embedding, as in T5 v1.1; transformers 5 ties them when it "
     "loads a head, so only AutoModel gives this network."

@@ -21,7 +21,12 @@ from harness.finetuning.search.pretrain_search import (
 )
 from harness.plan.search_stages import trial_role
 from harness.pretraining.distributed import rank
-from harness.pretraining.objectives.outputs import CorrectedToken, Output, ReplacedToken
+from harness.pretraining.objectives.outputs import (
+    CorrectedToken,
+    NeighbourSentences,
+    Output,
+    ReplacedToken,
+)
 from harness.pretraining.recipes.pretrain import Pretrain
 
 TRIAL = "trial.json"
@@ -66,6 +71,8 @@ def _weights(output: Output) -> Mapping[str, float]:
         return {"generator_loss": 1.0, "replaced_loss": output.discriminator_weight}
     if isinstance(output, CorrectedToken):
         return {"generator_loss": 1.0, "replaced_loss": output.copy_weight, "corrected_loss": 1.0}
+    if isinstance(output, NeighbourSentences):
+        return {"loss": 1.0, "previous_loss": 1.0}
     return {"loss": 1.0}
 
 

@@ -20,11 +20,11 @@ from harness.finetuning.diagnostics import AUXILIARY_WEIGHTS, DIAGNOSTICS_COLUMN
 from harness.finetuning.diagnostics.cka import effective_rank, linear_cka
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Encoded
-from harness.finetuning.pooling import pool
 from harness.finetuning.task_model import TaskModel
 from harness.models.backbone import Backbone
 from harness.models.layer_names import EMBEDDINGS, HEAD
 from harness.models.layers import layer_of_parameters, layers
+from harness.models.pooling import pool
 
 MAX_EXAMPLES = 256
 """Most examples whose states are compared."""

@@ -14,10 +14,10 @@ from harness.finetuning.heads.classifier import Classifier, output_layer
 from harness.finetuning.heads.siamese import SeparateTexts
 from harness.finetuning.heads.task_networks import BiLstm
 from harness.finetuning.inputs import Batch
-from harness.finetuning.pooling import pool
 from harness.finetuning.protocol import Protocol
 from harness.finetuning.task_model import TaskModel
 from harness.models.backbone import Backbone
+from harness.models.pooling import pool
 
 
 class PairAttention(nn.Module):

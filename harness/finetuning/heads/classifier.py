@@ -14,10 +14,11 @@ from harness.finetuning.adaptation import ADAPTATIONS, Adaptation, Frozen
 from harness.finetuning.heads.task_networks import BiLstm, mlp
 from harness.finetuning.inputs import Batch, orders
 from harness.finetuning.length_groups import states_by_length
-from harness.finetuning.pooling import ScalarMix, pool, pooling_of
+from harness.finetuning.pooling import ScalarMix, pooling_of
 from harness.finetuning.protocol import Protocol
 from harness.finetuning.task_model import TaskModel
 from harness.models.backbone import Backbone
+from harness.models.pooling import pool
 
 STANDARD_RANGE = 0.02
 """Standard deviation of initial weights for configurations without one (T5)."""

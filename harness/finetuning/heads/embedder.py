@@ -12,10 +12,10 @@ from torch.nn import functional as F
 
 from harness.finetuning.heads.classifier import Classifier, output_layer
 from harness.finetuning.inputs import Batch
-from harness.finetuning.pooling import pool
 from harness.finetuning.protocol import Protocol
 from harness.models.backbone import Backbone
 from harness.models.checkpoints.sentence_embeddings import SentenceEmbedding
+from harness.models.pooling import pool
 
 HIDDEN = 512
 """Units of InferSent's hidden layer (facebookresearch/InferSent, train_nli.py: `--fc_dim 512`)."""

@@ -16,10 +16,10 @@ from harness.finetuning.divergences import symmetric_divergences
 from harness.finetuning.heads.classifier import Classifier
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Batch, Encoded, Ragged
-from harness.finetuning.pooling import pool
 from harness.finetuning.protocol import Protocol
 from harness.finetuning.task_model import TaskModel
 from harness.models.backbone import Backbone
+from harness.models.pooling import pool
 from harness.tasks.examples import Answers, Examples, column
 
 MAX_QUESTION = 64

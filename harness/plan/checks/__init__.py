@@ -10,6 +10,7 @@ from harness.plan.checks.data import missing_data
 from harness.plan.checks.learned_budgets import few_tokens, few_updates
 from harness.plan.checks.lengths import long_texts
 from harness.plan.checks.pretraining import (
+    few_neighbours,
     long_warmup,
     unfilled_vocabulary,
     unfit_learning_rate,
@@ -32,6 +33,7 @@ CHECKS: Mapping[str, Callable[[Plan], Iterator[str]]] = {
     "few_updates": few_updates,
     "few_tokens": few_tokens,
     "long_warmup": long_warmup,
+    "few_neighbours": few_neighbours,
     "unfit_learning_rate": unfit_learning_rate,
     "unfilled_vocabulary": unfilled_vocabulary,
     "repeated_text": repeated_text,

@@ -3,10 +3,12 @@
 import math
 from collections.abc import Iterator
 
+from harness.data.corpora.sources import MicroworldCorpus, sources_of
 from harness.experiment.recipe_defaults import ROLES, is_small
 from harness.finetuning.search.pretrain_search import is_searched
 from harness.plan.costs import pretraining_cost
 from harness.plan.plan import Plan
+from harness.pretraining.objectives.sample_rows import SENTENCE
 from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.recipes import RECIPES, small_sizes
 from harness.pretraining.recipes.pretrain import Pretrain
@@ -17,6 +19,8 @@ FULL_VOCABULARY = 0.75
 1,200, WordPiece learns 81 % and Unigram 76 to 84 % of them."""
 UNLIKE_ADAMW = ("lamb", "adafactor", "sgd", "adagrad")
 """Optimisers whose updates have another size than AdamW's at the same learning rate."""
+SENTENCES_IN_ROW = 3
+"""Sentences that a row should hold where neighbours in a row are learned from."""
 LONG_WARMUP = 0.5
 """Share of the updates that a warmup should not exceed."""
 
@@ -59,6 +63,24 @@ def long_warmup(plan: Plan) -> Iterator[str]:
                 f"{', '.join(names)}: the warmup takes {warmup:,} of {steps:,} pretraining "
                 "updates, so that the learning rate is below its peak most of the time; set "
                 "pretrain.schedule.warmup_fraction to 0.1 or lower, or raise the budget"
+            )
+
+
+def few_neighbours(plan: Plan) -> Iterator[str]:
+    """Rows in which few sentences have a neighbour, though neighbours are to be predicted; those of
+    the micro-world are short."""
+    needed = SENTENCES_IN_ROW * SENTENCE
+    for arm in plan.arms:
+        run = arm.pretrain
+        longest = max(phase.sequence_length for phase in run.phases)
+        is_real = not all(isinstance(one, MicroworldCorpus) for one in sources_of(run.corpus))
+        predicts = (
+            run.objectives[-1].output.kind == "neighbour_sentences" and not run.budget.is_zero
+        )
+        if predicts and is_real and longest < needed:
+            yield (
+                f"{arm.name}: rows of {longest} tokens hold few sentences, which are neighbours "
+                f"within a row only; set the sequence_length of pretrain.phases to {needed} or more"
             )
 
 

@@ -19,10 +19,11 @@ from harness.pretraining.learners.distillation import Distilled
 from harness.pretraining.learners.learner import Learner
 from harness.pretraining.learners.permutation import Permutation
 from harness.pretraining.learners.replaced_token import make_replaced_token
+from harness.pretraining.learners.skip_thought import SkipThought
 from harness.pretraining.learners.static_vectors import CBOW, GloVe, SampledTokens
 from harness.pretraining.learners.student_initialization import init_from_teacher
 from harness.pretraining.learners.token_prediction import Baseline, BiLM, TokenPrediction
-from harness.pretraining.objectives.outputs import Cooccurrence
+from harness.pretraining.objectives.outputs import Cooccurrence, NeighbourSentences
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.recipes.pretrain import Pretrain
 
@@ -88,6 +89,12 @@ def _glove(run: Run) -> Learner:
     return GloVe(_network(run), output)
 
 
+def _skip_thought(run: Run) -> Learner:
+    output = run.spec.objectives[-1].output
+    assert isinstance(output, NeighbourSentences)
+    return SkipThought(_network(run), output)
+
+
 LEARNERS: dict[str, Callable[[Run], Learner]] = {
     "token_prediction": _token_prediction,
     "replaced_token": lambda run: make_replaced_token(run.spec, run.tokens, run.seed),
@@ -98,6 +105,7 @@ LEARNERS: dict[str, Callable[[Run], Learner]] = {
     "cbow": lambda run: CBOW(_network(run)),
     "sampled_token": lambda run: SampledTokens(_network(run)),
     "cooccurrence": _glove,
+    "neighbour_sentences": _skip_thought,
     "baseline": lambda run: Baseline(_network(run)),
 }
 
@@ -110,8 +118,7 @@ def learner_name(spec: Pretrain) -> str:
         return "baseline"
     if objective.distillation:
         return "distillation"
-    own = ("replaced_token", "corrected_token", "sampled_token", "cooccurrence")
-    if objective.output.kind in own:
+    if objective.output.kind in LEARNERS:
         return objective.output.kind
     return special.get(objective.representation, "token_prediction")
 

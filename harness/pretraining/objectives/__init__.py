@@ -126,6 +126,9 @@ OBJECTIVES: dict[str, Objective | Mixture] = {
     "denoising_infill": _whole_text(denoising.Denoising(infill_rate=0.3)),
     "denoising_permute": _whole_text(denoising.Denoising(permute_sentences=1.0)),
     "denoising_rotate": _whole_text(denoising.Denoising(rotate_rate=1.0)),
+    "skip_thought": Objective(  # Kiros et al. 2015, section 2.1
+        transform=order.Identity(), representation="causal", output=outputs.NeighbourSentences()
+    ),
     "ul2": _ul2(),
     "unilm": _unilm(),
     # half of the updates each

@@ -26,6 +26,7 @@ from harness.pretraining.objectives.marks import marked
 from harness.pretraining.objectives.negatives import NegativeSampling
 from harness.pretraining.objectives.objective import AnyObjective, Objective, parts_of
 from harness.pretraining.objectives.outputs import Cooccurrence
+from harness.pretraining.objectives.sentences import check_neighbours
 from harness.pretraining.objectives.targets import Batch, assemble
 from harness.pretraining.objectives.transforms import apply_transform
 from harness.pretraining.objectives.transforms.transform import TransformResult, stack
@@ -260,6 +261,8 @@ class BatchMaker:
             for block in self.shards[shard]
         ]
         sequences = concatenated(parts)
+        if self.components[-1].objective.output.kind == "neighbour_sentences":
+            check_neighbours(self.stream, sequences)
         return Drawing(sequences, self.layout.lengths(sequences))
 
     def _order(

@@ -13,7 +13,7 @@ import numpy as np
 
 from harness.models.flops import Lengths
 from harness.pretraining.objectives.objective import AnyObjective, Objective, parts_of
-from harness.pretraining.objectives.sample_rows import SPECIALS, sample_rows
+from harness.pretraining.objectives.sample_rows import SENTENCE, SPECIALS, sample_rows
 from harness.pretraining.objectives.transforms import apply_transform
 from harness.pretraining.objectives.transforms.denoising import Denoising
 from harness.pretraining.objectives.transforms.masking import (
@@ -56,6 +56,8 @@ def expected_lengths(objective: Objective, num_tokens: int, *, mode_token: bool 
     if objective.predicts_text:
         target = expected.dropped if objective.output.kind == "dropped_spans" else text
         return Lengths(source, target + 1, target + 1)  # with the end token
+    if objective.output.kind == "neighbour_sentences":
+        return neighbour_lengths(text)
     if isinstance(objective.transform, ContextWindow):
         return Lengths(source, predicted=context_pairs(objective.transform.size, text))
     if objective.output.kind == "cooccurrence":  # a row of counts in place of text
@@ -66,6 +68,16 @@ def expected_lengths(objective: Objective, num_tokens: int, *, mode_token: bool 
         directions = 2 if objective.representation == "bilm" else 1
         return Lengths(source, predicted=directions * (length - 1))
     return Lengths(source, predicted=expected.chosen)
+
+
+def neighbour_lengths(text: int) -> Lengths:
+    """Lengths of a row of `text` tokens cut into sentences of SENTENCE tokens, the last with what
+    is left. Each has a first and a last token; one decoder predicts all but the first sentence,
+    the other all but the last, each with an end token."""
+    number = math.ceil(text / SENTENCE)
+    last = text - (number - 1) * SENTENCE
+    predicted = 2 * (text + number - 1) - min(text, SENTENCE) - last
+    return Lengths(text + number * SPECIALS, predicted, predicted)
 
 
 def context_pairs(size: int, text: int) -> float:

@@ -11,8 +11,9 @@ from torch import Tensor
 from torch.utils.data import IterableDataset
 
 from harness.pretraining.distributed import num_ranks, rank
+from harness.pretraining.objectives.micro_batches import split
 from harness.pretraining.objectives.shares import share
-from harness.pretraining.objectives.targets import Batch, count_targets, split
+from harness.pretraining.objectives.targets import Batch, count_targets
 
 PREPARED_BATCHES = 16
 """Batches that are prefetched."""

@@ -9,6 +9,7 @@ from harness.core.config import ConfigModel
 from harness.pretraining.objectives.outputs import (
     CorrectedToken,
     MaskedToken,
+    NeighbourSentences,
     Output,
     OutputKind,
     WithGenerator,
@@ -41,6 +42,7 @@ COMBINATIONS: list[tuple[OutputKind, tuple[Representation, ...], tuple[str, ...]
         TO_TEXT,
         ("none", *MASKING, "span_corruption", "deshuffling", "denoising"),
     ),
+    ("neighbour_sentences", ("causal", "bidirectional"), ("none",)),
 ]
 """Valid (output, representations, transforms)."""
 ONE_STACK: tuple[Representation, ...] = ("bidirectional", "causal", "right_to_left", "prefix")
@@ -161,6 +163,10 @@ class Objective(ConfigModel):
                 f"sentence_pair = {self.sentence_pair} needs representation bidirectional, but it "
                 f"is {self.representation}"
             )
+        if isinstance(self.output, NeighbourSentences) and (others := _beside_sentences(self)):
+            raise ValueError(
+                f"the output {self.output.kind} reads single sentences, without {', '.join(others)}"
+            )
         if self.span_boundary and self.transform.kind != "span_masking":
             raise ValueError(
                 f"span_boundary needs the transform span_masking, but it is {self.transform.kind}"
@@ -183,6 +189,16 @@ class Objective(ConfigModel):
                 f"{self.representation}"
             )
         return self
+
+
+def _beside_sentences(objective: Objective) -> list[str]:
+    """Fields of an objective that need rows of text, or another learner."""
+    fields = {
+        "sentence_pair": objective.sentence_pair != "none",
+        "embedding_noise": objective.embedding_noise is not None,
+        "static masking": objective.masking == "static",
+    }
+    return [name for name, is_given in fields.items() if is_given]
 
 
 def _check_combination(objective: Objective) -> None:
@@ -256,7 +272,8 @@ class Mixture(ConfigModel):
                     "segments of a component are for outputs at the tokens of the text, but its "
                     f"output is {one.output.kind}"
                 )
-            if isinstance(one.output, WithGenerator) or one.representation in (
+            own_learner = isinstance(one.output, (WithGenerator, NeighbourSentences))
+            if own_learner or one.representation in (
                 "bilm",
                 "permuted",
                 "cbow",

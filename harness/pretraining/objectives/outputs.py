@@ -59,6 +59,16 @@ class WholeText(ConfigModel):
     kind: Literal["whole_text"] = "whole_text"
 
 
+class NeighbourSentences(ConfigModel):
+    """The sentences after and before each sentence, by two decoders that see its vector alone:
+    Skip-Thought (Kiros et al. 2015, section 2.1)."""
+
+    kind: Literal["neighbour_sentences"] = "neighbour_sentences"
+    pooling: Literal["native", "mean", "max"] = "native"
+    """From the states of a sentence to its vector, by the names of `evaluate.protocol.pooling`, of
+    which `native` is the last state of a left-to-right network (Kiros et al. 2015, section 2.1)."""
+
+
 class WithGenerator(ConfigModel):
     """A generator, trained as a masked LM, fills the masked positions of the model's input."""
 
@@ -115,6 +125,7 @@ OutputKind = Literal[
     "next_token",
     "dropped_spans",
     "whole_text",
+    "neighbour_sentences",
     "replaced_token",
     "corrected_token",
 ]
@@ -126,6 +137,7 @@ Output = Annotated[
         | NextToken
         | DroppedSpans
         | WholeText
+        | NeighbourSentences
         | ReplacedToken
         | CorrectedToken,
         Field(discriminator="kind"),

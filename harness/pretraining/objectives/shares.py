@@ -5,7 +5,8 @@ from math import ceil
 
 import numpy as np
 
-from harness.pretraining.objectives.targets import Batch, cut, rows_within
+from harness.pretraining.objectives.micro_batches import cut, rows_within
+from harness.pretraining.objectives.targets import Batch
 
 
 def share(batch: Batch, max_tokens: int, rank: int, num_ranks: int, seed: int) -> list[Batch]:

@@ -7,6 +7,8 @@ from typing import Literal
 import numpy as np
 
 from harness.pretraining.objectives.batches import MadeBatch
+from harness.pretraining.objectives.micro_batches import cut
+from harness.pretraining.objectives.targets import Batch, count_real
 from harness.pretraining.objectives.vocabulary import Vocabulary
 
 Role = Literal["plain", "special", "chosen", "changed"]
@@ -31,13 +33,23 @@ class ShownRow:
     inputs: list[Token]
     """After it: what the network, or its encoder, reads."""
     targets: list[Token]
-    """What it predicts, in the order of its outputs."""
+    """What it predicts, in the order of its outputs; of neighbouring sentences, the next one."""
     pair: int | None = None
     """Label of the sentence pair."""
+    previous: list[Token] | None = None
+    """Of neighbouring sentences, the previous one."""
+
+    @property
+    def is_whole(self) -> bool:
+        """False of a sentence without a neighbour on one side."""
+        return self.previous is None or bool(self.previous and self.targets)
 
     @property
     def parts(self) -> dict[str, list[Token]]:
-        """`text`, `input` unless its tokens are those of the text, and `target`."""
+        """`text`, `input` unless its tokens are those of the text, and `target`; a sentence as
+        `text`, with the sentences `before` and `after` it."""
+        if self.previous is not None:
+            return {"text": self.text, "before": self.previous, "after": self.targets}
         is_changed = [one.text for one in self.text] != [one.text for one in self.inputs]
         inputs = {"input": self.inputs} if is_changed else {}
         return {"text": self.text, **inputs, "target": self.targets}
@@ -48,7 +60,9 @@ Names = Callable[[Sequence[int]], list[str]]
 
 
 def shown_rows(made: MadeBatch, vocabulary: Vocabulary, names: Names) -> list[ShownRow]:
-    """The sequences of a batch, in its order."""
+    """The sequences of a batch, in its order; of neighbouring sentences, single ones."""
+    if made.objective.output.kind == "neighbour_sentences":
+        return _shown_sentences(made.batch, vocabulary, names)
     rows, result, batch = made.rows, made.transformed, made.batch
     targets = _targets(made)
     pairs = batch.get("pair_label")
@@ -68,6 +82,18 @@ def shown_rows(made: MadeBatch, vocabulary: Vocabulary, names: Names) -> list[Sh
             )
         )
     return found
+
+
+def _shown_sentences(batch: Batch, vocabulary: Vocabulary, names: Names) -> list[ShownRow]:
+    def plain(ids: np.ndarray) -> list[Token]:
+        return _tokens(ids, np.zeros(len(ids), bool), "plain", vocabulary, names)
+
+    rows = [cut(batch, row, row + 1) for row in range(len(batch["input_ids"]))]
+    texts = [plain(row["input_ids"][0, : count_real(row)]) for row in rows]
+    return [
+        ShownRow(text, text, plain(row["targets"]), previous=plain(row["previous_targets"]))
+        for text, row in zip(texts, rows, strict=True)
+    ]
 
 
 def _targets(made: MadeBatch) -> list[np.ndarray]:

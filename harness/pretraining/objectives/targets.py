@@ -15,6 +15,8 @@ and, depending on the objective,
     decoder_input_ids [B, U]  with decoder_attention_mask; `positions` then index [B * U]
     prefix_lengths    [B]     tokens of [B, T] that every position sees
     backward_positions, backward_targets  [M]   of the right-to-left LM
+    previous_input_ids [B, U] of the decoder of the sentence before that of the row, whose
+                              previous_positions and previous_targets [M] index [B * U]
     order             [B, T]  factorisation order, with chosen [B, T] and predicted [B, P], the
                               columns to predict; `positions` then index [B * P]
     span_left, span_right, span_offset    [M]   the tokens around the span of each prediction, in
@@ -30,6 +32,7 @@ import numpy as np
 
 from harness.pretraining.objectives.layout import Rows, padded_width
 from harness.pretraining.objectives.objective import Objective
+from harness.pretraining.objectives.sentences import sentences_of
 from harness.pretraining.objectives.transforms.array_ops import filled
 from harness.pretraining.objectives.transforms.transform import TransformResult
 from harness.pretraining.objectives.vocabulary import Vocabulary
@@ -45,13 +48,15 @@ def assemble(
     vocabulary: Vocabulary,
     decoder_start: int,
 ) -> Batch:
-    """The batch of an objective.
+    """The batch of an objective; of neighbouring sentences, a row for each sentence of the text.
 
     Args:
         rows: the text before the transform.
         labels: [B] labels of the sentence pairs, if there is a pair loss.
         decoder_start: first token of a decoder's input.
     """
+    if objective.output.kind == "neighbour_sentences":
+        return _surrounded(rows, vocabulary, decoder_start)
     if objective.predicts_text:
         batch = _to_text(rows, result, objective, vocabulary, decoder_start)
     else:
@@ -175,15 +180,49 @@ def _to_text(
             "objective.shuffled_sources needs batches of at least 2 sequences, but one has 1; "
             "raise batch_size"
         )
-    batch = read(np.roll(result.inputs, shift, axis=0), np.roll(result.lengths, shift))
+    source = read(np.roll(result.inputs, shift, axis=0), np.roll(result.lengths, shift))
+    return source | _decoded(target, lengths, vocabulary, decoder_start)
+
+
+def _decoded(
+    target: np.ndarray, lengths: np.ndarray, vocabulary: Vocabulary, decoder_start: int
+) -> Batch:
+    """What a decoder reads and predicts: the text `target` [B, U] of `lengths` [B] tokens."""
     decoder = np.full_like(target, vocabulary.pad)
     decoder[:, 0] = decoder_start
     real = filled(lengths, target.shape[1])
     decoder[:, 1:] = np.where(real[:, 1:], target[:, :-1], vocabulary.pad)
-    batch["decoder_input_ids"] = decoder
-    if not real.all():
-        batch["decoder_attention_mask"] = real.astype(np.int64)
-    return batch | _at(target, real, 0)
+    batch = {"decoder_input_ids": decoder, **_at(target, real, 0)}
+    return batch if real.all() else batch | {"decoder_attention_mask": real.astype(np.int64)}
+
+
+def _surrounded(rows: Rows, vocabulary: Vocabulary, decoder_start: int) -> Batch:
+    """Each sentence, and the sentences after and before it, each with an end token (Kiros et al.
+    2015, section 2.1). A sentence without a neighbour in its row predicts nothing there."""
+    sentences = sentences_of(rows, vocabulary)
+    batch = read(*_ended(sentences.tokens, sentences.lengths, vocabulary, first=True))
+    for offset, prefix in ((1, ""), (-1, "previous_")):
+        text, lengths = sentences.neighbours(offset)
+        target, ended = _ended(text, lengths, vocabulary)
+        decoded = _decoded(target, np.where(lengths > 0, ended, 0), vocabulary, decoder_start)
+        if prefix:
+            decoded.pop("decoder_attention_mask", None)
+            decoded["input_ids"] = decoded.pop("decoder_input_ids")
+        batch |= {f"{prefix}{name}": array for name, array in decoded.items()}
+    return batch | {"num_tokens": sentences.num_tokens}
+
+
+def _ended(
+    text: np.ndarray, lengths: np.ndarray, vocabulary: Vocabulary, first: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """[B, U] texts with the last token, and with the `first` one, padded; and [B] their lengths."""
+    width = padded_width(int(lengths.max()) + 1 + first)
+    ended = np.full((len(text), width), vocabulary.pad)
+    kept = min(width - first, text.shape[1])
+    ended[:, first : first + kept] = np.where(filled(lengths, kept), text[:, :kept], vocabulary.pad)
+    ended[:, :first] = vocabulary.cls
+    ended[np.arange(len(text)), lengths + first] = vocabulary.sep
+    return ended, lengths + 1 + first
 
 
 def target_text(
@@ -195,12 +234,7 @@ def target_text(
         text, lengths = result.dropped
     else:  # without the first token, and without the last, as the end token is added below
         text, lengths = rows.tokens[:, 1:], rows.lengths - 2
-    width = padded_width(int(lengths.max()) + 1)
-    target = np.full((len(text), width), vocabulary.pad)
-    kept = min(width, text.shape[1])
-    target[:, :kept] = np.where(filled(lengths, kept), text[:, :kept], vocabulary.pad)
-    target[np.arange(len(text)), lengths] = vocabulary.sep
-    return target, lengths + 1
+    return _ended(text, lengths, vocabulary)
 
 
 def _concatenated(
@@ -237,6 +271,8 @@ def count_targets(batch: Batch) -> dict[str, int]:
         counts["sampled"] = len(batch["targets"]) + batch["negatives"].size
     if "backward_targets" in batch:
         counts["backward"] = len(batch["backward_targets"])
+    if "previous_targets" in batch:
+        counts["previous"] = len(batch["previous_targets"])
     if "pair_label" in batch:
         counts["pair"] = len(batch["pair_label"])
     if "span_left" in batch:
@@ -250,49 +286,3 @@ def count_real(batch: Batch) -> int:
     """Tokens of the inputs [B, T] without padding."""
     mask = batch.get("attention_mask")
     return int(batch["input_ids"].size if mask is None else mask.sum())
-
-
-def rows_within(batch: Batch, max_tokens: int) -> int:
-    """Rows of inputs [B, T], [B, U], [B, S] with at most `max_tokens` positions; at least one."""
-    read_by = ("input_ids", "decoder_input_ids", "crop_input_ids")
-    width = sum(batch[name].shape[1] for name in read_by if name in batch)
-    return max(1, max_tokens // width)
-
-
-def split(batch: Batch, max_tokens: int) -> list[Batch]:
-    """The batch of inputs [B, T] in parts of at most `max_tokens` positions, or of one sequence."""
-    num_rows = len(batch["input_ids"])
-    size = rows_within(batch, max_tokens)
-    if size >= num_rows:
-        return [batch]
-    return [cut(batch, first, min(first + size, num_rows)) for first in range(0, num_rows, size)]
-
-
-FLAT = {
-    "positions": ("targets", "negatives", "counts", "span_left", "span_right", "span_offset"),
-    "backward_positions": ("backward_targets",),
-}
-"""Arrays of ascending positions, and the arrays aligned with each."""
-
-
-def cut(batch: Batch, first: int, last: int) -> Batch:
-    """The rows from `first` to before `last` of inputs [B, T], as a batch."""
-    part = {}
-    for name, followers in FLAT.items():
-        if name in batch:
-            width = _width(batch, name)
-            begin, end = np.searchsorted(batch[name], (first * width, last * width))
-            part[name] = batch[name][begin:end] - first * width
-            for follower in followers:
-                if follower in batch:
-                    moved = first * width if follower in ("span_left", "span_right") else 0
-                    part[follower] = batch[follower][begin:end] - moved
-    return {name: part[name] if name in part else batch[name][first:last] for name in batch}
-
-
-def _width(batch: Batch, name: str) -> int:
-    """Positions of a row that the flat positions count."""
-    for array in ("predicted", "decoder_input_ids"):
-        if array in batch and name == "positions":
-            return int(batch[array].shape[1])
-    return int(batch["input_ids"].shape[1])

@@ -38,6 +38,7 @@ from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.recipes.qwen import qwen
 from harness.pretraining.recipes.roberta import roberta
 from harness.pretraining.recipes.sa_lstm import sa_lstm
+from harness.pretraining.recipes.skip_thought import skip_thought
 from harness.pretraining.recipes.skipgram import skipgram
 from harness.pretraining.recipes.spanbert import spanbert
 from harness.pretraining.recipes.t5 import t5
@@ -83,6 +84,7 @@ RECIPES: dict[str, Pretrain] = {
     "lm_lstm": lm_lstm,
     "sa_lstm": sa_lstm,
     "elmo": elmo,
+    "skip_thought": skip_thought,
     "cbow": cbow,
     "skipgram": skipgram,
     "glove": glove,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from harness.data.corpora.packing import PAIR_FORMATS
 from harness.models import Size
 from harness.pretraining.objectives.objective import Objective, Relations
-from harness.pretraining.objectives.outputs import Cooccurrence, WithGenerator
+from harness.pretraining.objectives.outputs import Cooccurrence, NeighbourSentences, WithGenerator
 from harness.pretraining.objectives.transforms.spans import SpanCorruption, spans_needed
 from harness.pretraining.recipes.pair_compatibility import mark_problems, pair_problems
 from harness.pretraining.recipes.static_compatibility import embedding_problems, static_problems
@@ -132,7 +132,9 @@ def _vectors(run: PretrainSettings) -> Iterator[str]:
 def _beside_masked_tokens(objective: Objective) -> list[str]:
     """Parts of an objective that read other states than those that name masked tokens."""
     parts = {
-        f"objective.output {objective.output.kind}": isinstance(objective.output, WithGenerator),
+        f"objective.output {objective.output.kind}": isinstance(
+            objective.output, (WithGenerator, NeighbourSentences)
+        ),
         f"objective.sentence_pair {objective.sentence_pair}": objective.sentence_pair != "none",
         "objective.span_boundary": objective.span_boundary,
         "objective.distillation": objective.distillation is not None,

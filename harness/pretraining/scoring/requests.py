@@ -73,6 +73,8 @@ def unsupported_request(objective: Objective) -> str:
         return "it was trained to tell tokens from sampled ones, not to predict tokens"
     if objective.output.kind == "cooccurrence":
         return "it was trained on counts of co-occurrence, not to predict tokens"
+    if objective.output.kind == "neighbour_sentences":
+        return "it was trained to embed sentences: the decoders, which predict tokens, are not kept"
     if objective.output.kind == "next_token" and objective.representation == "bidirectional":
         return "it has seen the tokens that it was trained to predict"
     learned = objective.distillation

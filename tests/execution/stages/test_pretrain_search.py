@@ -13,6 +13,7 @@ FIGURES = {
     "validation_replaced_loss": 0.25,
     "validation_corrected_loss": 1.5,
     "validation_pair_loss": 0.7,
+    "validation_previous_loss": 0.9,
 }
 
 
@@ -22,6 +23,7 @@ FIGURES = {
         ("bert", 3.0),
         ("gpt2", 3.0),
         ("electra", 2.0 + 50 * 0.25),  # Clark et al. 2020, appendix A
+        ("skip_thought", 3.0 + 0.9),  # Kiros et al. 2015, section 2.1
         ("coco_lm", 2.0 + 50 * 0.25 + 1.5),  # Meng et al. 2021, section 3.2
     ],
 )

@@ -333,3 +333,20 @@ def test_different_text_with_vocabularies_or_held_out_texts_that_differ_with_it(
     arms = {"arm": {"clean": {}, "noisy": {"pretrain.corpus": noisy}}}
     assert not found("unequal_text", planned(grid=arms))  # an ablation
     assert not found("unequal_text", planned(grid={"pretrain.batch_size": [8, 16]}))
+
+
+@pytest.mark.parametrize(
+    ("recipe", "length", "corpus", "warned"),
+    [
+        ("skip_thought", 59, "wikitext2", True),
+        ("skip_thought", 60, "wikitext2", False),
+        ("skip_thought", 32, "microworld", False),
+        ("lm_lstm", 32, "wikitext2", False),
+    ],
+)
+def test_rows_of_few_sentences(recipe: str, length: int, corpus: str, warned: bool) -> None:
+    phases = [{"fraction": 1, "sequence_length": length}]
+    plan = planned({"recipe": recipe, "corpus": corpus, "phases": phases})
+    lines = found("few_neighbours", plan)
+    assert bool(lines) == warned
+    assert not warned or "rows of 59 tokens hold few sentences" in lines[0]

@@ -11,8 +11,9 @@ from harness.pretraining.budget import Phase
 from harness.pretraining.objectives.batches import BatchMaker
 from harness.pretraining.objectives.held_out import held_out_batches, pair_batches
 from harness.pretraining.objectives.layout import Layout
+from harness.pretraining.objectives.micro_batches import split
 from harness.pretraining.objectives.objective import Objective
-from harness.pretraining.objectives.targets import Batch, count_real, split
+from harness.pretraining.objectives.targets import Batch, count_real
 from harness.pretraining.objectives.transforms.masking import TokenMasking
 from harness.pretraining.objectives.vocabulary import Vocabulary
 

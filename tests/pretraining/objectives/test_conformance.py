@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,9 @@ from harness.pretraining.module import PretrainingModule
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.batches import BatchMaker
 from harness.pretraining.objectives.loader import to_step
+from harness.pretraining.objectives.micro_batches import split
 from harness.pretraining.objectives.objective import AnyObjective, Objective, parts_of
-from harness.pretraining.objectives.targets import Batch, split
+from harness.pretraining.objectives.targets import Batch
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.optimization import make_optimizer
 from harness.pretraining.optimizer import Optimizer
@@ -211,6 +213,17 @@ def targets_by_row(batch: Batch) -> list[np.ndarray]:
     return [batch["targets"][row == number] for number in range(len(batch["input_ids"]))]
 
 
+def assert_neighbours(batch: Batch, texts: list[list[int]]) -> None:
+    """The rows are the sentences of the texts in order, and each predicts the one after it."""
+    sentences = [ordinary(row) for row in batch["input_ids"]]
+    assert list(chain(*sentences)) == list(chain(*texts))
+    ends = set(np.cumsum([len(text) for text in texts]).tolist())
+    of_sentences = np.cumsum([len(sentence) for sentence in sentences]).tolist()
+    for number, target in enumerate(targets_by_row(batch)):
+        is_last = of_sentences[number] in ends
+        assert ordinary(target) == ([] if is_last else sentences[number + 1])
+
+
 OF_TEXT = [
     name
     for name, objective in OBJECTIVES.items()
@@ -225,6 +238,9 @@ def test_inputs_and_targets_give_the_text_back(name: str) -> None:
     for step in range(8):
         batch, objective = made.batch(step), of_step(made, step)
         targets = targets_by_row(batch)
+        if objective.output.kind == "neighbour_sentences":
+            assert_neighbours(batch, texts(made, step))
+            continue
         for row, text in enumerate(texts(made, step)):
             read = batch["input_ids"][row]
             if objective.output.kind == "whole_text":

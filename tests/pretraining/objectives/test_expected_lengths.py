@@ -1,6 +1,7 @@
 """Expected lengths against the batches that objectives make."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from harness.pretraining.objectives.expected_lengths import (
     measure,
 )
 from harness.pretraining.objectives.objective import Objective
-from harness.pretraining.objectives.outputs import Cooccurrence
+from harness.pretraining.objectives.outputs import Cooccurrence, NeighbourSentences
+from harness.pretraining.objectives.sample_rows import SENTENCE
 from harness.pretraining.objectives.targets import Batch, assemble, count_real
 from harness.pretraining.objectives.transforms import apply_transform
 from harness.pretraining.objectives.transforms.denoising import Denoising
@@ -34,6 +36,9 @@ def batch_of(objective: Objective, rows: Any) -> Batch:
     if isinstance(objective.output, Cooccurrence):
         cells = Cells(*np.ones((3, rows.tokens.size), np.int64))
         return cells.batch(np.arange(rows.tokens.size).reshape(rows.tokens.shape))
+    if isinstance(objective.output, NeighbourSentences):
+        starts = rows.maskable & ((np.arange(rows.tokens.shape[1]) - 1) % SENTENCE == 0)
+        rows = replace(rows, sentence_starts=starts)
     return assemble(
         rows, apply_transform(objective.transform, rows, rng, WORDS), objective, None, WORDS, 0
     )
@@ -42,7 +47,10 @@ def batch_of(objective: Objective, rows: Any) -> Batch:
 def measured(objective: Objective, batch: Batch) -> Lengths:
     """Mean tokens of a row; in one stack, the target is in the same row as the source."""
     source = count_real(batch) / ROWS
-    predicted = (len(batch["targets"]) + len(batch.get("backward_targets", ()))) / ROWS
+    others = [batch[name] for name in ("backward_targets", "previous_targets") if name in batch]
+    predicted = (len(batch["targets"]) + sum(map(len, others))) / ROWS
+    if objective.output.kind == "neighbour_sentences":
+        return Lengths(source, predicted, predicted)
     if objective.output.kind not in ("dropped_spans", "whole_text"):
         return Lengths(source, 0, predicted)
     apart = "decoder_input_ids" in batch
@@ -87,7 +95,7 @@ def test_lengths_of_batches(objective: Objective) -> None:
 
 EXACT = (
     *("mlm", "clm", "bilm", "sequence_autoencoder", "cbow", "span_mlm", "span_corruption"),
-    *("mass", "deshuffling"),
+    *("mass", "deshuffling", "skip_thought"),
 )
 
 

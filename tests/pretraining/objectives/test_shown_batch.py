@@ -33,7 +33,7 @@ def test_shown_rows_are_those_of_the_batch(name: str) -> None:
             shown = [token.text for token in row.inputs]
             # Without a decoder, the target follows the source in the same row.
             assert shown == (inputs[: len(shown)] if is_joined else inputs)
-        assert len(rows) == len(made.rows.lengths)
+        assert len(rows) == len(made.batch["num_tokens"])
 
 
 def test_chosen_tokens_of_masking_are_the_targets() -> None:

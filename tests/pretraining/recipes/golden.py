@@ -43,7 +43,7 @@ SMALL: dict[str, Any] = {
 }
 PUBLISHED = ("dropout", "attention_dropout", "initializer_range")
 """Fields of the model that keep the recipe's values, in place of those of small sizes."""
-NARROW = {"albert", "electra", "electra_mlm", "lm_lstm", "sa_lstm"}
+NARROW = {"albert", "electra", "electra_mlm", "lm_lstm", "sa_lstm", "skip_thought"}
 """Recipes whose embeddings are narrower than their states."""
 
 
