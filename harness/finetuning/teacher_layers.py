@@ -21,7 +21,7 @@ from harness.models.backbone import Backbone
 from harness.models.build import load
 from harness.pretraining.learners.attention_scores import return_attention
 from harness.pretraining.learners.distillation_losses import LOSSES, Compared, projection
-from harness.pretraining.objectives.objective import Distillation
+from harness.pretraining.objectives.distillation import Distillation
 from harness.pretraining.recipes.compatibility import layer_problems
 from harness.pretraining.trainer import seed_torch
 

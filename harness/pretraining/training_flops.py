@@ -12,7 +12,8 @@ from harness.models import Architecture
 from harness.models.counts.shapes import embedding_width
 from harness.models.flops import Lengths, forward_flops, replaced_head, token_head
 from harness.pretraining.generator import generator_architecture, generator_size
-from harness.pretraining.objectives.objective import Distillation, Objective
+from harness.pretraining.objectives.distillation import Distillation
+from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.outputs import (
     Contrast,
     Cooccurrence,

@@ -10,7 +10,8 @@ from harness.models import MODELS, SIZES, Architecture
 from harness.models.flops import Lengths, forward_flops
 from harness.pretraining.budget import Budget, Phase, num_steps
 from harness.pretraining.objectives import OBJECTIVES
-from harness.pretraining.objectives.objective import Distillation, Mixture, Objective, parts_of
+from harness.pretraining.objectives.distillation import Distillation
+from harness.pretraining.objectives.objective import Mixture, Objective, parts_of
 from harness.pretraining.objectives.outputs import ReplacedToken
 from harness.pretraining.recipes import RECIPES
 from harness.pretraining.recipes.pretrain import Pretrain

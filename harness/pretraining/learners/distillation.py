@@ -22,8 +22,8 @@ from harness.pretraining.learners.learner import (
     gather,
     network_inputs,
 )
+from harness.pretraining.objectives.distillation import Distillation
 from harness.pretraining.objectives.loader import TensorBatch
-from harness.pretraining.objectives.objective import Distillation
 
 
 class Distilled(Learner):

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from transformers.modeling_outputs import BaseModelOutput
 
 from harness.pretraining.learners.attention_scores import Attention
-from harness.pretraining.objectives.objective import Distillation
+from harness.pretraining.objectives.distillation import Distillation
 
 
 @dataclass(frozen=True)

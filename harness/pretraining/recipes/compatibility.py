@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from harness.data.corpora.packing import PAIR_FORMATS
 from harness.models import Size
-from harness.pretraining.objectives.objective import Objective, Relations
+from harness.pretraining.objectives.distillation import Relations
+from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.outputs import Cooccurrence, NeighbourSentences, WithGenerator
 from harness.pretraining.objectives.transforms.spans import SpanCorruption, spans_needed
 from harness.pretraining.recipes.pair_compatibility import mark_problems, pair_problems

@@ -8,7 +8,8 @@ are alike.
 from harness.data.corpora.packing import Packing
 from harness.models import MODELS, SIZES
 from harness.pretraining.budget import Budget, Phase
-from harness.pretraining.objectives.objective import Distillation, Objective
+from harness.pretraining.objectives.distillation import Distillation
+from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.transforms.masking import TokenMasking
 from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.recipes.bert import bert

@@ -6,7 +6,8 @@ its held-out loss means nothing.
 
 from harness.models import MODELS, SIZES
 from harness.pretraining.budget import Budget, Phase
-from harness.pretraining.objectives.objective import Distillation, Objective, Relations
+from harness.pretraining.objectives.distillation import Distillation, Relations
+from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.transforms.masking import TokenMasking
 from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.recipes.bert import bert

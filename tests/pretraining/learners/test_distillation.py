@@ -18,8 +18,9 @@ from harness.pretraining.learners.learner import network_inputs
 from harness.pretraining.learners.student_initialization import init_from_teacher, kept_layers
 from harness.pretraining.learners.token_prediction import TokenPrediction
 from harness.pretraining.objectives import OBJECTIVES
+from harness.pretraining.objectives.distillation import Distillation, Relations
 from harness.pretraining.objectives.loader import TensorBatch, to_step
-from harness.pretraining.objectives.objective import Distillation, Objective, Relations
+from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.recipes import RECIPES
 from harness.pretraining.recipes.pretrain import Pretrain
 
