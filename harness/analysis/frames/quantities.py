@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.frames.adaptation import adaptation_costs_frame, diagnostics_frame
-from harness.analysis.frames.costs import pretraining_costs, pretraining_flops
+from harness.analysis.frames.costs import pretraining_flops, scored_parameters
 from harness.analysis.frames.forgetting import forgetting_by_seed
 from harness.analysis.frames.runs import pretrain_runs_frame
 from harness.analysis.frames.scores import main_scores, scores_frame
@@ -49,9 +49,20 @@ def _generator_accuracy(results: Results) -> Values:
     return {arm: np.array(of_seeds) for arm, of_seeds in found.items()}
 
 
-def _planned(results: Results) -> Values:
-    parameters = pretraining_costs(results)["parameters"]
-    return {arm: np.array([parameters[arm]]) for arm in results.arms if arm in parameters}
+def _pretraining_seconds(results: Results) -> Values:
+    """Those of one pretraining run; of an ensemble over pretraining, of all its networks."""
+    runs = results.get(pretrain_runs_frame).dropna(subset="seconds")
+    seconds = {(a, s): value for a, s, value in runs[["arm", "pretrain_seed", "seconds"]].values}
+    found = {}
+    for arm in results.plan.arms:
+        each = arm.replicates(results.experiment.seeds.pretrain)
+        known = [of for of in each if all((arm.name, seed) in seconds for seed in of)]
+        found[arm.name] = np.array([sum(seconds[arm.name, seed] for seed in of) for of in known])
+    return found
+
+
+def _counted_parameters(results: Results) -> Values:
+    return {str(arm): np.array([value]) for arm, value in scored_parameters(results).items()}
 
 
 def _flops(results: Results) -> Values:
@@ -133,10 +144,10 @@ VALUES: Mapping[str, Callable[[Results], Values]] = {
     "bits_per_byte": _pretraining("bits_per_byte"),
     "generator_accuracy": _generator_accuracy,
     "flops": _flops,
-    "parameters": _planned,
+    "parameters": _counted_parameters,
     "trained_parameters": _counted("trained_parameters"),
     "stored_bytes": _counted("stored_bytes"),
-    "pretraining_seconds": _pretraining("seconds"),
+    "pretraining_seconds": _pretraining_seconds,
     "finetuning_seconds": _finetuning("seconds"),
     "peak_memory_bytes": _finetuning("peak_memory_bytes"),
     "finetuning_spread": _finetuning_spread,
