@@ -107,7 +107,7 @@ def test_values_are_averaged(runner: StageRunner) -> None:
         members = [plan().stages[key] for key in members_of(one.parents)]
         each = [outputs_of(runner, member)[:, 0] for member in members]
         np.testing.assert_allclose(predictions(runner, one), np.mean(each, axis=0), rtol=1e-5)
-        assert not np.allclose(*each)
+        assert not np.allclose(each[0], each[1])
 
 
 def test_an_ensemble_is_one_seed_of_differences(runner: StageRunner) -> None:
