@@ -12,7 +12,7 @@ from harness.analysis.frames.forgetting import forgetting_by_seed
 from harness.analysis.frames.runs import pretrain_runs_frame
 from harness.analysis.frames.scores import main_scores, scores_frame
 from harness.analysis.results import Results
-from harness.finetuning.diagnostics import TRAIN_SCORES
+from harness.finetuning.diagnostics import CHANCE, CHANGED_WORDS, STRONGEST, TRAIN_SCORES
 from harness.models.layer_names import EMBEDDINGS, HEAD
 
 Values = Mapping[str, np.ndarray]
@@ -135,6 +135,15 @@ def _overfitting(results: Results) -> Values:
     return _by_seed((100 * (trained - reported)).reset_index(), "value")
 
 
+def _changed_words(results: Results) -> Values:
+    """The share of pairs in which the strongest token is of a changed word minus that expected by
+    chance, x 100, mean over tasks."""
+    rows = results.get(diagnostics_frame)
+    own = rows[rows["record"] == CHANGED_WORDS].pivot(index=RUN, columns="name", values="value")
+    above = 100 * (own[STRONGEST] - own[CHANCE]) if len(own) else pd.Series(dtype=float)
+    return _by_seed(above.rename("value").reset_index(), "value") if len(own) else {}
+
+
 def _forgetting(results: Results) -> Values:
     return forgetting_by_seed(results, results.experiment.evaluate.chosen)
 
@@ -156,6 +165,7 @@ VALUES: Mapping[str, Callable[[Results], Values]] = {
     "weight_change/bottom_layer": _weight_change_of("bottom"),
     "gradient_imbalance": _gradient_imbalance,
     "overfitting": _overfitting,
+    "changed_words": _changed_words,
     "forgetting": _forgetting,
 }
 """Name of a quantity to the function of its values."""
