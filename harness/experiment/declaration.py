@@ -13,7 +13,6 @@ from harness.experiment.arms import Arm, arm_name, changed_tree, combinations, r
 from harness.experiment.checks import (
     compute,
     each_arm,
-    ensembles,
     finetuning,
     grid,
     loggers,
@@ -239,7 +238,6 @@ def _arms(source: Source, experiment: Experiment, wrong: set[Any]) -> list[Arm]:
         worlds.world_problems,
         size.run_problems,
         finetuning.protocol_problems,
-        ensembles.ensemble_problems,
         search.space_problems,
         search.pretrain_space_problems,
         finetuning.chain_problems,

@@ -56,15 +56,10 @@ def mixing_problem(settings: Finetune, family: str) -> str:
     )
 
 
-def has_one_table(family: str, representation: str) -> bool:
-    """Whether a network reads the embeddings of its inputs from one table, in place."""
-    return family != "xlnet" and representation in ONE_STACK
-
-
 def noise_problem(settings: Finetune, family: str, representation: str) -> str:
     """The error if noise does not suit the embeddings of a network; empty if it does."""
     given = [name for name in EMBEDDING_CHANGES if getattr(settings, name)]
-    if not given or has_one_table(family, representation):
+    if not given or (family != "xlnet" and representation in ONE_STACK):
         return ""
     return (
         f"finetune.{given[0]} is for networks read {', '.join(ONE_STACK)} other than xlnet, but "

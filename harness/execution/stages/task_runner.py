@@ -256,10 +256,8 @@ class TaskRunner:
 
     def predictor(self, model: TaskModel) -> Predictor:
         """Examples to predictions of a model with this runner's head."""
-        precision = self.context.compute.precision
-        return lambda examples: predict(
-            model, self.head, self.encode(examples), examples, precision
-        )
+        encode, precision = self.encode, self.context.compute.precision
+        return lambda examples: predict(model, self.head, encode(examples), examples, precision)
 
     def holdout_score(self, predict: Predictor) -> float | None:
         """Main score of a predictor on the hold-out; null if it is undefined."""

@@ -5,11 +5,9 @@ from collections.abc import Iterator
 from harness.experiment.arms import Arm
 from harness.experiment.checks.grid import Problems
 from harness.finetuning.adaptation import ADAPTATIONS
-from harness.finetuning.compatibility import answered_as_text, reading_of
-from harness.finetuning.diagnostics import CHANGED_WORDS
+from harness.finetuning.compatibility import answered_as_text
+from harness.finetuning.diagnostics import ATTRIBUTED, CHANGED_WORDS
 from harness.finetuning.search.space import branches_of
-from harness.finetuning.settings_compatibility import has_one_table
-from harness.pretraining.objectives.objective import ONE_STACK
 
 FIELD = ("evaluate", "diagnostics")
 
@@ -36,9 +34,11 @@ def _network_problems(arm: Arm) -> Iterator[str]:
     tried = [ADAPTATIONS[name] for name in branches] or [arm.evaluate.adaptation]
     for kind in dict.fromkeys(one.kind for one in tried if one.kind in ("frozen", "prompt")):
         yield f"an adaptation that reads the inputs in training, but it is {kind}; leave one out"
-    family, reading = arm.adapted.model.family, reading_of(arm.evaluate.protocol, arm.adapted)
-    if not has_one_table(family, reading):
+    model = arm.adapted.model
+    if model.positions == "none":
+        yield "positions, but pretrain.model.positions is none; leave it out"
+    if model.family not in ATTRIBUTED:
         yield (
-            f"networks read {', '.join(ONE_STACK)} other than xlnet, but this {family} is read "
-            f"{reading}; leave it out"
+            "position embeddings that are added to those of tokens, or no norm above them, as in "
+            f"{', '.join(ATTRIBUTED)}, but the family is {model.family}; leave it out"
         )

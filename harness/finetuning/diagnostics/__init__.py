@@ -5,6 +5,13 @@ TRAIN_SCORES = "train_scores"
 CHANGED_WORDS = "changed_words"
 STRONGEST, CHANCE = "strongest", "chance"
 """Names of the values of CHANGED_WORDS."""
+ATTRIBUTED = (
+    *("bert", "roberta", "albert", "electra", "distilbert", "gpt", "gpt2", "opt"),
+    "lstm",
+)
+"""Families with CHANGED_WORDS: position embeddings are added to those of tokens before any norm, or
+there is no norm. Elsewhere a norm reads the tokens alone and undoes their scale, so that the whole
+integral lies in the last step before zero embeddings, and gradient times input is zero."""
 AFTER_TRAINING = (TRAIN_SCORES, CHANGED_WORDS)
 """The diagnostics that are measured after training; the others are recorded during it."""
 AUXILIARY_WEIGHTS = "auxiliary_weights"

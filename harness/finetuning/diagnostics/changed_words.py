@@ -81,7 +81,8 @@ def attributions(model: TaskModel, batch: Batch) -> list[Tensor]:
     class minus the mean of all logits, which a constant added to all of them does not change. The
     integral is a sum over the middles of STEPS parts of the line.
 
-    Positions and segments have embeddings of their own, which stay as they are.
+    Positions and segments have embeddings of their own, which stay as they are: where there are
+    none, a norm above the embeddings undoes their scale (`diagnostics.ATTRIBUTED`).
     """
     embedded: list[Tensor] = []
 

@@ -1,5 +1,6 @@
 """What adaptation costs and does, as tables."""
 
+import itertools
 from collections.abc import Mapping
 
 import numpy as np
@@ -13,7 +14,7 @@ from harness.analysis.frames.adaptation import (
 )
 from harness.analysis.frames.scores import scores_frame
 from harness.analysis.results import Results
-from harness.finetuning.diagnostics import DIAGNOSTICS
+from harness.finetuning.diagnostics import CHANCE, CHANGED_WORDS, DIAGNOSTICS, STRONGEST
 from harness.leaderboard.build import build
 from harness.leaderboard.cells import MISSING, number_cell, seeds_cell
 from harness.leaderboard.text_tables import TextTable
@@ -99,6 +100,21 @@ def layer_tables(means: Mapping[str, pd.DataFrame]) -> dict[str, TextTable]:
         f"{TITLES[name]}: {DIAGNOSTICS[name]}": _table(frame, "arm", list(frame.columns), "{:.3g}")
         for name, frame in means.items()
     }
+
+
+def changed_words_table(results: Results) -> TextTable:
+    """How often the strongest token is of a changed word, by arm and task, in percent: mean and
+    standard deviation over pretraining seeds; without rows if no run has it."""
+    frame = results.get(diagnostics_frame)
+    own = frame[frame["record"] == CHANGED_WORDS]
+    seeds = 100 * own.groupby(["arm", "task", "pretrain_seed", "name"])["value"].mean()
+    rows: list[list[str]] = []
+    for arm, task in itertools.product(results.arms, dict.fromkeys(own["task"])):
+        if (arm, task) in seeds.index.droplevel(["pretrain_seed", "name"]):
+            found = seeds[arm, task].unstack("name")
+            cells = [seeds_cell(found[name], "{:.1f}") for name in (STRONGEST, CHANCE)]
+            rows.append([arm, str(task), *cells])
+    return TextTable(["arm", "task", "strongest token is of a changed word", "by chance"], rows)
 
 
 def forgetting_table(scores: pd.DataFrame) -> TextTable:
