@@ -1,6 +1,5 @@
 """What adaptation costs and does, as tables."""
 
-import itertools
 from collections.abc import Mapping
 
 import numpy as np
@@ -107,13 +106,14 @@ def changed_words_table(results: Results) -> TextTable:
     standard deviation over pretraining seeds; without rows if no run has it."""
     frame = results.get(diagnostics_frame)
     own = frame[frame["record"] == CHANGED_WORDS]
-    seeds = 100 * own.groupby(["arm", "task", "pretrain_seed", "name"])["value"].mean()
-    rows: list[list[str]] = []
-    for arm, task in itertools.product(results.arms, dict.fromkeys(own["task"])):
-        if (arm, task) in seeds.index.droplevel(["pretrain_seed", "name"]):
-            found = seeds[arm, task].unstack("name")
-            cells = [seeds_cell(found[name], "{:.1f}") for name in (STRONGEST, CHANCE)]
-            rows.append([arm, str(task), *cells])
+    if own.empty:
+        return TextTable([], [])
+    means = 100 * own.groupby(["arm", "task", "pretrain_seed", "name"])["value"].mean()
+    rows = []
+    for (arm, task), found in means.unstack("name").groupby(level=["arm", "task"]):
+        cells = [seeds_cell(found[name], "{:.1f}") for name in (STRONGEST, CHANCE)]
+        rows.append([str(arm), str(task), *cells])
+    rows.sort(key=lambda row: results.arms.index(row[0]))
     return TextTable(["arm", "task", "strongest token is of a changed word", "by chance"], rows)
 
 
