@@ -57,10 +57,15 @@ def power_line(plan: Plan, measured: SeedSpread | None = None) -> str | None:
     if sum(not arm.has_one_run for arm in plan.arms) < 2:
         return None
     seeds = plan.experiment.seeds
+    number = min(len(arm.replicates(seeds.pretrain)) for arm in plan.arms if not arm.has_one_run)
     paired = not any(path.startswith("pretrain.") for path in plan.differences)
+    paired = paired and len({arm.networks for arm in plan.arms}) == 1
     if spread is None:
-        return _without_spread(len(seeds.pretrain), paired)
-    return _sentence(spread, len(seeds.pretrain), len(seeds.finetune), paired)
+        line = _without_spread(number, paired)
+    else:
+        line = _sentence(spread, number, len(seeds.finetune), paired)
+    largest = max(arm.networks for arm in plan.arms)
+    return f"{line}; an ensemble of {largest} counts as one seed" if largest > 1 else line
 
 
 def _without_spread(num_pretrain: int, paired: bool) -> str:

@@ -126,7 +126,8 @@ def _arms(plan: Plan) -> Table:
     for arm in plan.arms:
         size = plan.vocab_sizes.get(arm.name)
         show = _of_checkpoint if arm.pretrain.model.checkpoint else _cost
-        table.add_row(arm.name, *show(plan.costs[arm.name], first))
+        each = f" (each of {arm.networks} networks)" if arm.networks > 1 else ""
+        table.add_row(f"{arm.name}{each}", *show(plan.costs[arm.name], first))
         for role in ROLES:
             other = getattr(arm.pretrain, role)
             if other:

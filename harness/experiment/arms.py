@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,6 +61,22 @@ class Arm:
         """Whether it has one pretraining run for any number of seeds: a checkpoint that is not
         pretrained further."""
         return bool(self.pretrain.model.checkpoint) and not self.evaluate.continued_pretraining
+
+    @property
+    def networks(self) -> int:
+        """Pretrained networks that are fine-tuned and scored as one: the members of an ensemble
+        over pretraining, else 1."""
+        ensemble = self.evaluate.ensemble
+        is_trained = self.pretrain.model.facts.kind != "baseline"
+        return ensemble.members if ensemble and ensemble.over and is_trained else 1
+
+    def replicates(self, seeds: Sequence[int]) -> list[tuple[int, ...]]:
+        """The pretraining seeds whose networks are scored as one, for each independent score. The
+        first seed of each stands for it in results."""
+        ensemble = self.evaluate.ensemble
+        if ensemble and self.networks > 1:
+            return ensemble.groups(seeds)
+        return [(seed,) for seed in (seeds[:1] if self.has_one_run else seeds)]
 
     @property
     def adapted(self) -> Pretrain:

@@ -64,6 +64,9 @@ QUANTITIES: Mapping[str, Quantity] = {
         diagnostic="first_gradient_norms",
     ),
     "overfitting": Quantity("training minus reported score", "points", diagnostic="train_scores"),
+    "changed_words": Quantity(
+        "attribution to changed words above chance", "points", diagnostic="changed_words"
+    ),
     "forgetting": Quantity("average forgetting", "points"),
 }
 """Outcomes of which less is better. Their values: `harness.analysis.frames.quantities`."""

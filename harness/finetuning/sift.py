@@ -11,15 +11,13 @@ sift/sift.py, which perturbs DeBERTa's embeddings below their norm.
 Shapes: B rows, T tokens, E embedding size, N decisions.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
-from itertools import count
-from typing import Any
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from harness.finetuning.changed_embeddings import changed_embeddings
 from harness.finetuning.inputs import Batch
 from harness.finetuning.task_model import TaskModel
 
@@ -84,30 +82,11 @@ def _moved(delta: Tensor, gradient: Tensor) -> Tensor:
     return delta + STEP * gradient / (gradient.abs().amax(-1, keepdim=True) + TINY)
 
 
-@contextmanager
-def _perturbed(model: TaskModel, delta: Delta) -> Iterator[None]:
-    """A context in which the token embeddings of the inputs are perturbed, and have no gradient.
+def _perturbed(model: TaskModel, delta: Delta) -> AbstractContextManager[None]:
+    """A context in which the token embeddings of the inputs are perturbed, and have no gradient."""
 
-    Hooks come before others: of noise, and of soft prompts, which are not perturbed.
-    """
-    network: Any = model.backbone.network
-    weight, calls = network.get_input_embeddings().weight, count()
-    hook = partial(_add, lambda embedded: delta(next(calls), embedded))
-    tables = [
-        table
-        for table in network.modules()  # T5's stack has a table of its own with the same weight
-        if isinstance(table, nn.Embedding) and table.weight is weight
-    ]
-    handles = [table.register_forward_hook(hook, prepend=True) for table in tables]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
+    def change(call: int, embedded: Tensor) -> Tensor:
+        fixed = embedded.detach()
+        return fixed + fixed.std(-1, correction=0, keepdim=True) * delta(call, fixed)
 
-
-def _add(
-    delta: Callable[[Tensor], Tensor], table: nn.Module, read: Any, embedded: Tensor
-) -> Tensor:
-    fixed = embedded.detach()
-    return fixed + fixed.std(-1, correction=0, keepdim=True) * delta(fixed)
+    return changed_embeddings(model, change)

@@ -14,6 +14,7 @@ from harness.analysis.results import Results
 from harness.experiment.arms import Arm
 from harness.experiment.evaluation import Evaluate
 from harness.finetuning.compatibility import unsupported_reason
+from harness.finetuning.ensemble import recorded_networks
 from harness.leaderboard.board_filter import BoardFilter
 from harness.leaderboard.build import build, build_columns, experiment_table, row_names
 from harness.leaderboard.facets import facets
@@ -22,7 +23,12 @@ from harness.leaderboard.missing import Reasons, reasons
 from harness.leaderboard.published import Board, board_of_suite, load_board
 from harness.leaderboard.quantity_columns import QuantityColumn, board_quantities
 from harness.leaderboard.ranked import ranked, tied
-from harness.leaderboard.row_notes import merged, unfinished, unlike_protocols
+from harness.leaderboard.row_notes import (
+    merged,
+    of_ensembles,
+    unfinished,
+    unlike_protocols,
+)
 from harness.leaderboard.signals import board_signals
 from harness.leaderboard.table import Row, Table
 from harness.models import is_baseline
@@ -215,7 +221,9 @@ def _row_notes(
     }
     tasks = {column.task for column in table.columns}
     by_row = named.assign(arm=named["row"])
-    return merged(unlike_protocols(protocols), unfinished(by_row, planned, tasks))
+    networks = {r: recorded_networks(arms[r][1]) for r in protocols}
+    notes = of_ensembles(networks), unfinished(by_row, planned, tasks)
+    return merged(unlike_protocols(protocols), *notes)
 
 
 def _unsupported(arm: Mapping[str, Any], task: str) -> str:

@@ -24,7 +24,7 @@ from harness.leaderboard.missing import reasons
 from harness.leaderboard.published import board_of_suite
 from harness.leaderboard.quantity_columns import QuantityColumn, experiment_quantities
 from harness.leaderboard.reference_rows import published_blocks, references
-from harness.leaderboard.row_notes import merged, unfinished
+from harness.leaderboard.row_notes import merged, of_ensembles, unfinished
 from harness.leaderboard.table import Row, Table, protocol_line
 from harness.models import is_baseline
 from harness.plan.protocol import protocol_of
@@ -153,7 +153,8 @@ def experiment_table(
         table.rows, table.columns, scores, chosen_by, lambda *pair: unsupported.get(pair, "")
     )
     shown = {column.task for column in table.columns}
-    notes = merged(unfinished(scores, results.num_planned, shown))
+    networks = {arm.name: arm.networks for arm in results.plan.arms}
+    notes = merged(of_ensembles(networks), unfinished(scores, results.num_planned, shown))
     return replace(table, missing=found, row_notes=notes)
 
 

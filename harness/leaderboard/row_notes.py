@@ -33,6 +33,20 @@ def unfinished(scores: pd.DataFrame, planned: Planned, tasks: Collection[str]) -
     }
 
 
+def of_ensembles(networks: Mapping[str, int]) -> dict[str, str]:
+    """Row to what one of its seeds is, if that is an ensemble.
+
+    Args:
+        networks: row to the pretrained networks that it scores as one.
+    """
+    return {
+        row: f"Each of its seeds is an ensemble of {number} pretrained networks, which no other of "
+        "its ensembles has."
+        for row, number in networks.items()
+        if number > 1
+    }
+
+
 def unlike_protocols(protocols: Mapping[str, str]) -> dict[str, str]:
     """Row to the settings in which its protocol differs from that of the most rows.
 

@@ -209,7 +209,9 @@ class PlanBuilder:
         finetune_seeds = seeds.finetune if varies else seeds.finetune[:1]
         runs = list(itertools.product(finetune_seeds, (*fractions, 1.0)))
         of_world: dict[int, dict[tuple[int, float], dict[str, Any]]] = {}
-        for pretrain_seed, (seed, fraction) in itertools.product(self._seeds(arm), runs):
+        scored = arm.replicates(seeds.pretrain) if trained else [(s,) for s in self._seeds(arm)]
+        for networks, (seed, fraction) in itertools.product(scored, runs):
+            pretrain_seed = networks[0]
             graph = self.graphs[pretrain_seed]
             if graph.world not in of_world:  # pretraining seeds of a world share the specs
                 base = self._base_spec(arm, task, pretrain_seed) | given
@@ -224,7 +226,9 @@ class PlanBuilder:
             spec, flops = specs[seed, fraction], 0.0 if "head" in parents else cost
             parents |= tune
             if evaluate.ensemble and trained:
-                key = add_ensemble(graph, evaluate.ensemble, label, spec, parents, flops)
+                others = [self._parents(arm, task, other, tokenizers) for other in networks[1:]]
+                each = [parents, *(other | tune for other in others)]
+                key = add_ensemble(graph, evaluate.ensemble, label, spec, each, flops)
             else:
                 key = graph.stage("finetune", label, spec, parents, flops)
             run = FinetuneRun(arm.name, task.name, pretrain_seed, seed, key, fraction)

@@ -6,6 +6,7 @@ from harness.analysis.results import Results
 from harness.report.layout import Section
 from harness.report.sections.adaptation import (
     adaptation_cost_section,
+    changed_words_section,
     forgetting_section,
     label_count_section,
     layer_section,
@@ -39,6 +40,7 @@ SECTIONS: tuple[Callable[[Results], Section | None], ...] = (
     adaptation_cost_section,
     label_count_section,
     layer_section,
+    changed_words_section,
     forgetting_section,
     total_cost_section,
 )

@@ -60,14 +60,26 @@ def pretraining_costs(results: Results) -> pd.DataFrame:
 
 def pretraining_flops(results: Results) -> pd.Series:
     """Arm to planned FLOPs of one pretraining seed, with the runs that it builds on and continued
-    pretraining; NaN if unknown."""
+    pretraining; of an ensemble over pretraining, those of all its networks; NaN if unknown."""
     flops = pretraining_costs(results)["flops"]
     parts = {
         arm: [arm, *(f"{part} of {arm}" for part in (*ROLES, "continued runs"))]
         for arm in results.arms
     }
     found = {arm: [name for name in names if name in flops.index] for arm, names in parts.items()}
-    return pd.Series({arm: flops[names].sum(skipna=False) for arm, names in found.items() if names})
+    sums = {arm: flops[names].sum(skipna=False) for arm, names in found.items() if names}
+    return pd.Series({arm: total * _networks(results)[arm] for arm, total in sums.items()})
+
+
+def scored_parameters(results: Results) -> pd.Series:
+    """Arm to planned parameters of what is scored: of an ensemble over pretraining, those of all
+    its networks; NaN if unknown."""
+    parameters, networks = pretraining_costs(results)["parameters"], _networks(results)
+    return pd.Series({a: parameters[a] * networks[a] for a in results.arms if a in parameters})
+
+
+def _networks(results: Results) -> dict[str, int]:
+    return {arm.name: arm.networks for arm in results.plan.arms}
 
 
 def _keys_by_kind(plan: Plan, arm: str) -> dict[str, list[str]]:

@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.frames.adaptation import adaptation_costs_frame, diagnostics_frame
-from harness.analysis.frames.costs import pretraining_costs, pretraining_flops
+from harness.analysis.frames.costs import pretraining_flops, scored_parameters
 from harness.analysis.frames.forgetting import forgetting_by_seed
 from harness.analysis.frames.runs import pretrain_runs_frame
 from harness.analysis.frames.scores import main_scores, scores_frame
 from harness.analysis.results import Results
-from harness.finetuning.diagnostics import TRAIN_SCORES
+from harness.finetuning.diagnostics import CHANCE, CHANGED_WORDS, STRONGEST, TRAIN_SCORES
 from harness.models.layer_names import EMBEDDINGS, HEAD
 
 Values = Mapping[str, np.ndarray]
@@ -49,9 +49,20 @@ def _generator_accuracy(results: Results) -> Values:
     return {arm: np.array(of_seeds) for arm, of_seeds in found.items()}
 
 
-def _planned(results: Results) -> Values:
-    parameters = pretraining_costs(results)["parameters"]
-    return {arm: np.array([parameters[arm]]) for arm in results.arms if arm in parameters}
+def _pretraining_seconds(results: Results) -> Values:
+    """Those of one pretraining run; of an ensemble over pretraining, of all its networks."""
+    runs = results.get(pretrain_runs_frame).dropna(subset="seconds")
+    seconds = {(a, s): value for a, s, value in runs[["arm", "pretrain_seed", "seconds"]].values}
+    found = {}
+    for arm in results.plan.arms:
+        each = arm.replicates(results.experiment.seeds.pretrain)
+        known = [of for of in each if all((arm.name, seed) in seconds for seed in of)]
+        found[arm.name] = np.array([sum(seconds[arm.name, seed] for seed in of) for of in known])
+    return found
+
+
+def _counted_parameters(results: Results) -> Values:
+    return {str(arm): np.array([value]) for arm, value in scored_parameters(results).items()}
 
 
 def _flops(results: Results) -> Values:
@@ -124,6 +135,15 @@ def _overfitting(results: Results) -> Values:
     return _by_seed((100 * (trained - reported)).reset_index(), "value")
 
 
+def _changed_words(results: Results) -> Values:
+    """The share of pairs in which the strongest token is of a changed word minus that expected by
+    chance, x 100, mean over tasks."""
+    rows = results.get(diagnostics_frame)
+    own = rows[rows["record"] == CHANGED_WORDS].pivot(index=RUN, columns="name", values="value")
+    above = 100 * (own[STRONGEST] - own[CHANCE]) if len(own) else pd.Series(dtype=float)
+    return _by_seed(above.rename("value").reset_index(), "value") if len(own) else {}
+
+
 def _forgetting(results: Results) -> Values:
     return forgetting_by_seed(results, results.experiment.evaluate.chosen)
 
@@ -133,10 +153,10 @@ VALUES: Mapping[str, Callable[[Results], Values]] = {
     "bits_per_byte": _pretraining("bits_per_byte"),
     "generator_accuracy": _generator_accuracy,
     "flops": _flops,
-    "parameters": _planned,
+    "parameters": _counted_parameters,
     "trained_parameters": _counted("trained_parameters"),
     "stored_bytes": _counted("stored_bytes"),
-    "pretraining_seconds": _pretraining("seconds"),
+    "pretraining_seconds": _pretraining_seconds,
     "finetuning_seconds": _finetuning("seconds"),
     "peak_memory_bytes": _finetuning("peak_memory_bytes"),
     "finetuning_spread": _finetuning_spread,
@@ -145,6 +165,7 @@ VALUES: Mapping[str, Callable[[Results], Values]] = {
     "weight_change/bottom_layer": _weight_change_of("bottom"),
     "gradient_imbalance": _gradient_imbalance,
     "overfitting": _overfitting,
+    "changed_words": _changed_words,
     "forgetting": _forgetting,
 }
 """Name of a quantity to the function of its values."""

@@ -229,6 +229,7 @@ def of_stage(key: str, store: Store) -> SelectedModel:
 def _scores(results: Results, arm: Arm, seed: int) -> CardScores:
     frame = results.get(scores_frame)
     own = frame[(frame["arm"] == arm.name) & (frame["pretrain_seed"] == seed)]
+    own = own if arm.networks == 1 else own.iloc[:0]  # scores of an ensemble are of no one network
     rows = [
         (str(task), str(split), str(metric), _spread(values), str(len(values)))
         for (task, split, metric), values in own.groupby(["task", "split", "metric"], sort=False)[

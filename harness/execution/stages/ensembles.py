@@ -2,15 +2,17 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import torch
 
-from harness.execution.stages.task_runner import TaskRun, TaskRunner
+from harness.execution.stages.task_runner import TaskRun, TaskRunner, network_folder
 from harness.finetuning.adapted_weights import load_adapted
 from harness.finetuning.averaged_models import AveragedOutputs, averaged_weights
 from harness.finetuning.run import prepared_model
 from harness.finetuning.task_model import TaskModel
-from harness.plan.ensemble_stages import members_of
+from harness.plan.ensemble_stages import NETWORK, members_of
 from harness.pretraining.distributed import uses_gpus
 
 
@@ -31,8 +33,18 @@ def _members(runner: TaskRunner) -> Iterator[TaskModel]:
     spec, inputs = runner.context.spec, runner.context.inputs
     device = torch.device("cuda" if uses_gpus(runner.context.compute) else "cpu")
     seeds = spec["ensemble"]["seeds"]
-    for folder, own_seed in zip(members_of(inputs), seeds, strict=True):
+    for number, (folder, own_seed) in enumerate(zip(members_of(inputs), seeds, strict=True)):
         seed = spec.get("initial_seed", own_seed)  # decides what is new and not trained
-        model = prepared_model(runner.model, runner.head, runner.adaptation, seed, runner.settings)
+        network = _network(runner, number)
+        model = prepared_model(network, runner.head, runner.adaptation, seed, runner.settings)
         load_adapted(model, runner.adaptation, folder / "weights")
         yield model.to(device)
+
+
+def _network(runner: TaskRunner, number: int) -> Path:
+    """Folder of the pretrained network of a member: its own, or that of all."""
+    own = runner.context.inputs.get(f"{NETWORK}{number}")
+    if own is None:
+        return runner.model
+    inputs = {**runner.context.inputs, "pretrain": own}
+    return network_folder(replace(runner.context, inputs=inputs))

@@ -18,7 +18,8 @@ from harness.finetuning.adaptation import read_adaptation
 from harness.finetuning.augmentation import outputs_folder, taught_examples
 from harness.finetuning.baselines.predictor import Predictor
 from harness.finetuning.costs import Costs
-from harness.finetuning.diagnostics import TRAIN_SCORES
+from harness.finetuning.diagnostics import AFTER_TRAINING, CHANGED_WORDS, TRAIN_SCORES
+from harness.finetuning.diagnostics.changed_words import changed_words
 from harness.finetuning.diagnostics.recorder import MAX_EXAMPLES, Recorder
 from harness.finetuning.diagnostics.train_scores import train_scores
 from harness.finetuning.distillation import SoftTargetLoss
@@ -236,7 +237,7 @@ class TaskRunner:
         return {*self.context.spec.get("diagnostics", ())}
 
     def _recorder(self) -> Recorder | None:
-        recorded = self._requested - {TRAIN_SCORES}
+        recorded = self._requested - {*AFTER_TRAINING}
         if not recorded:
             return None
         return Recorder(recorded, self.head, self.encode(self._split[1].head(MAX_EXAMPLES)))
@@ -249,14 +250,14 @@ class TaskRunner:
         if TRAIN_SCORES in self._requested:
             assert self.train_examples is not None
             frames.append(train_scores(self.task, self.train_examples, predict))
+        if CHANGED_WORDS in self._requested:
+            frames.append(changed_words(model, self.head, self._split[1].head(MAX_EXAMPLES)))
         return pd.concat(frames, ignore_index=True) if frames else None
 
     def predictor(self, model: TaskModel) -> Predictor:
         """Examples to predictions of a model with this runner's head."""
-        precision = self.context.compute.precision
-        return lambda examples: predict(
-            model, self.head, self.encode(examples), examples, precision
-        )
+        encode, precision = self.encode, self.context.compute.precision
+        return lambda examples: predict(model, self.head, encode(examples), examples, precision)
 
     def holdout_score(self, predict: Predictor) -> float | None:
         """Main score of a predictor on the hold-out; null if it is undefined."""

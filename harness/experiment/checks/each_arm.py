@@ -6,6 +6,7 @@ from harness.experiment.arms import Arm
 from harness.experiment.checks import (
     auxiliary,
     continued_pretraining,
+    diagnostics,
     distillation,
     model,
     prompt_training,
@@ -17,6 +18,7 @@ def problems(arm: Arm, arms: Sequence[Arm]) -> Problems:
     """The problems of an arm among `arms`."""
     yield from model.problems(arm)
     yield from continued_pretraining.problems(arm)
+    yield from diagnostics.problems(arm)
     yield from distillation.problems(arm, arms)
     yield from auxiliary.problems(arm, arms)
     yield from prompt_training.problems(arm)

@@ -4,6 +4,7 @@ one model on several tasks."""
 from collections.abc import Iterator, Sequence
 
 from harness.experiment.arms import Arm
+from harness.experiment.checks.ensembles import ensemble_problems
 from harness.experiment.checks.grid import Problems
 from harness.experiment.checks.retrieval import index_problems
 from harness.experiment.experiment import Experiment
@@ -59,6 +60,7 @@ def protocol_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
         yield from _length_problems(arm)
         yield from _perturbation_problems(arm)
     yield from index_problems(experiment, arms)
+    yield from ensemble_problems(experiment, arms)
     num_fewshot = max((arm.evaluate.protocol.num_fewshot for arm in arms), default=0)
     if num_fewshot and all(arm.evaluate.adaptation.trains for arm in arms):
         yield (

@@ -1,7 +1,19 @@
-"""Diagnostics of fine-tuning runs: changes of weights and states, gradients, losses and scores."""
+"""Diagnostics of fine-tuning runs: changes of weights and states, gradients, losses, scores and
+attribution."""
 
 TRAIN_SCORES = "train_scores"
-"""The diagnostic that is measured after training; the others are recorded during it."""
+CHANGED_WORDS = "changed_words"
+STRONGEST, CHANCE = "strongest", "chance"
+"""Names of the values of CHANGED_WORDS."""
+ATTRIBUTED = (
+    *("bert", "roberta", "albert", "electra", "distilbert", "gpt", "gpt2", "opt"),
+    "lstm",
+)
+"""Families with CHANGED_WORDS: position embeddings are added to those of tokens before any norm, or
+there is no norm. Elsewhere a norm reads the tokens alone and undoes their scale, so that the whole
+integral lies in the last step before zero embeddings, and gradient times input is zero."""
+AFTER_TRAINING = (TRAIN_SCORES, CHANGED_WORDS)
+"""The diagnostics that are measured after training; the others are recorded during it."""
 AUXILIARY_WEIGHTS = "auxiliary_weights"
 """The diagnostic of `finetune.auxiliary`."""
 
@@ -19,6 +31,9 @@ DIAGNOSTICS: dict[str, str] = {
     "update",
     TRAIN_SCORES: "main metric on at most 1,000 of the examples that the run was trained on, after "
     "it",
+    CHANGED_WORDS: "share of pairs in which the token with the largest attribution (integrated "
+    "gradient, Sundararajan et al. 2017) is of a word that the other text lacks, and the share "
+    "expected by chance, on the hold-out",
 }
 """Name to description. Layers are named as in `harness.models.layers`."""
 

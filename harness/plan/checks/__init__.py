@@ -17,7 +17,7 @@ from harness.plan.checks.pretraining import (
 )
 from harness.plan.checks.repeated_text import repeated_text
 from harness.plan.checks.search import unsuited_sampler
-from harness.plan.checks.seeds import single_runs
+from harness.plan.checks.seeds import few_ensembles, single_runs
 from harness.plan.checks.settings import small_checkpoints, unlike_defaults
 from harness.plan.checks.text import unequal_text
 from harness.plan.checks.tokenizers import unfit_tokenizer
@@ -46,6 +46,7 @@ CHECKS: Mapping[str, Callable[[Plan], Iterator[str]]] = {
     "unlike_defaults": unlike_defaults,
     "small_checkpoints": small_checkpoints,
     "single_runs": single_runs,
+    "few_ensembles": few_ensembles,
     "unused_strategy": unused_strategy,
 }
 """Name to check, in the order of the output. A check yields warnings of one line: what was found,

@@ -6,6 +6,7 @@ from harness.report.figures.adaptation import count_curves, forgetting_maps, lay
 from harness.report.layout import Plot, Section
 from harness.report.sections.adaptation_tables import (
     TITLES,
+    changed_words_table,
     cost_table,
     count_points,
     count_table,
@@ -33,6 +34,12 @@ FORGETTING_NOTE = (
     "forgetting is the mean, over all tasks but the last, of the best earlier score minus the "
     "final score (Chaudhry et al. 2018, section 3.1); negative values mean that later tasks "
     "helped."
+)
+CHANGED_NOTE = (
+    "Percent of pairs in which the token with the largest absolute attribution of the predicted "
+    "class (integrated gradient, Sundararajan et al. 2017) is of a word that the other text lacks, "
+    "and the percent of such tokens, which is expected by chance: mean ± standard deviation over "
+    "pretraining seeds, on the hold-out."
 )
 COUNT_CAPTION = (
     "Score by number of labelled examples (logarithmic axis): mean over pretraining seeds, with "
@@ -74,6 +81,14 @@ def layer_section(results: Results) -> Section | None:
         return None
     plots = {"layers": Plot(svg, LAYER_CAPTION)}
     return Section("Effect of fine-tuning by layer", [LAYER_NOTE], plots, layer_tables(means))
+
+
+def changed_words_section(results: Results) -> Section | None:
+    """Whether networks look at the words in which the texts of a pair differ."""
+    table = changed_words_table(results)
+    if not table.rows:
+        return None
+    return Section("Attribution to changed words", [CHANGED_NOTE], tables={"": table})
 
 
 def forgetting_section(results: Results) -> Section | None:

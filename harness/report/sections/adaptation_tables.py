@@ -13,7 +13,7 @@ from harness.analysis.frames.adaptation import (
 )
 from harness.analysis.frames.scores import scores_frame
 from harness.analysis.results import Results
-from harness.finetuning.diagnostics import DIAGNOSTICS
+from harness.finetuning.diagnostics import CHANCE, CHANGED_WORDS, DIAGNOSTICS, STRONGEST
 from harness.leaderboard.build import build
 from harness.leaderboard.cells import MISSING, number_cell, seeds_cell
 from harness.leaderboard.text_tables import TextTable
@@ -99,6 +99,22 @@ def layer_tables(means: Mapping[str, pd.DataFrame]) -> dict[str, TextTable]:
         f"{TITLES[name]}: {DIAGNOSTICS[name]}": _table(frame, "arm", list(frame.columns), "{:.3g}")
         for name, frame in means.items()
     }
+
+
+def changed_words_table(results: Results) -> TextTable:
+    """How often the strongest token is of a changed word, by arm and task, in percent: mean and
+    standard deviation over pretraining seeds; without rows if no run has it."""
+    frame = results.get(diagnostics_frame)
+    own = frame[frame["record"] == CHANGED_WORDS]
+    if own.empty:
+        return TextTable([], [])
+    means = 100 * own.groupby(["arm", "task", "pretrain_seed", "name"])["value"].mean()
+    rows = []
+    for (arm, task), found in means.unstack("name").groupby(level=["arm", "task"]):
+        cells = [seeds_cell(found[name], "{:.1f}") for name in (STRONGEST, CHANCE)]
+        rows.append([str(arm), str(task), *cells])
+    rows.sort(key=lambda row: results.arms.index(row[0]))
+    return TextTable(["arm", "task", "strongest token is of a changed word", "by chance"], rows)
 
 
 def forgetting_table(scores: pd.DataFrame) -> TextTable:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.frames.adaptation import trained_parameters
-from harness.analysis.frames.costs import pretraining_costs, pretraining_flops
+from harness.analysis.frames.costs import pretraining_flops, scored_parameters
 from harness.analysis.results import Results
 from harness.leaderboard.build import experiment_table
 from harness.leaderboard.cells import MISSING, number_cell
@@ -45,7 +45,7 @@ def front(costs: Sequence[float], scores: Sequence[float]) -> list[bool]:
 def cost_points(results: Results) -> pd.DataFrame:
     """Columns arm, average, deviation, and those of `COSTS`; NaN if unknown."""
     averages = {row.name: row.average for row in results.get(experiment_table).rows}
-    costs, flops, records = pretraining_costs(results), pretraining_flops(results), []
+    parameters, flops, records = scored_parameters(results), pretraining_flops(results), []
     for arm in results.arms:
         average = averages.get(arm)
         records.append(
@@ -54,7 +54,7 @@ def cost_points(results: Results) -> pd.DataFrame:
                 average.mean if average else np.nan,
                 average.sd if average and average.sd is not None else np.nan,
                 flops.get(arm, np.nan),
-                costs["parameters"].get(arm, np.nan),
+                parameters.get(arm, np.nan),
                 results.get(trained_parameters).get(arm, np.nan),
             )
         )

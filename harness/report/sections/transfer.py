@@ -79,7 +79,7 @@ def transfer_points(results: Results) -> pd.DataFrame:
         seed_averages(results), on=["arm", "pretrain_seed"]
     )
     runs = runs.dropna(subset=["loss", "average"])
-    runs = runs[runs["arm"].isin([arms[0] for arms in shared_runs(results).values()])]
+    runs = runs[runs["arm"].isin(_firsts(results))]
     tokens = pretraining_costs(results)["tokens"]
     runs = runs[~runs["arm"].isin(tokens.index[tokens == 0])]
     groups = [runs[runs["arm"].isin(group)] for group in comparable(results)]
@@ -87,6 +87,13 @@ def transfer_points(results: Results) -> pd.DataFrame:
     frames = [group.assign(group=number) for number, group in enumerate(several, start=1)]
     columns = ["group", "arm", "pretrain_seed", "loss", "average"]
     return pd.concat(frames)[columns] if frames else pd.DataFrame(columns=columns)
+
+
+def _firsts(results: Results) -> list[str]:
+    """The first arm of each pretraining whose scores are of one network, and so of one loss."""
+    alone = {arm.name for arm in results.plan.arms if arm.networks == 1}
+    groups = ([arm for arm in arms if arm in alone] for arms in shared_runs(results).values())
+    return [arms[0] for arms in groups if arms]
 
 
 def transfer_section(results: Results) -> Section | None:
@@ -106,8 +113,7 @@ def _absence(results: Results) -> str:
     """Why no two models can be shown."""
     known = set(results.get(pretrain_runs_frame).dropna(subset="loss")["arm"])
     tokens = pretraining_costs(results)["tokens"]
-    firsts = (arms[0] for arms in shared_runs(results).values())
-    trained = {arm for arm in firsts if arm in known and tokens.get(arm) != 0}
+    trained = {arm for arm in _firsts(results) if arm in known and tokens.get(arm) != 0}
     if len(trained) < 2:
         return "fewer than two pretrained models have a held-out loss of their own"
     if all(len(trained.intersection(group)) < 2 for group in comparable(results)):

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from harness.analysis.comparison.differences import AVERAGE, Compared
 from harness.analysis.statistics.bootstrap import Difference
 from harness.experiment.recipe_defaults import ROLES
+from harness.finetuning.ensemble import recorded_networks
 from harness.leaderboard.boards import StoreBoard
 from harness.leaderboard.latex import tex
 from harness.leaderboard.ranks import adjusted_p
@@ -99,7 +100,7 @@ def _cost_points(board: StoreBoard) -> pd.DataFrame:
             row.name,
             row.average.mean if row.average else np.nan,
             row.average.sd if row.average and row.average.sd is not None else np.nan,
-            *_costs(board.arms[row.name][1]["pretrain"]),
+            *_costs(board.arms[row.name][1]),
             np.nan,
         )
         for row in board.table.rows
@@ -108,16 +109,22 @@ def _cost_points(board: StoreBoard) -> pd.DataFrame:
     return frame.astype(dict.fromkeys(["average", "deviation", *COSTS], float))
 
 
-def _costs(fields: Mapping[str, Any]) -> tuple[float | None, float | None]:
-    """Planned FLOPs and parameters; null if another version recorded the fields."""
+def _costs(arm: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    """Planned FLOPs and parameters, of all networks of an ensemble; null if another version
+    recorded the fields."""
     try:
-        run = Pretrain.model_validate(fields)
+        run = Pretrain.model_validate(arm["pretrain"])
     except ValidationError:
         return None, None
     runs = [run, *(other for role in ROLES if (other := getattr(run, role)))]
+    networks = recorded_networks(arm)
     flops = [pretraining_cost(one).flops for one in runs]
     total = None if None in flops else sum(number for number in flops if number is not None)
-    return total, pretraining_cost(run).parameters
+    return _times(total, networks), _times(pretraining_cost(run).parameters, networks)
+
+
+def _times(cost: float | None, networks: int) -> float | None:
+    return None if cost is None else cost * networks
 
 
 def choices(table: Table) -> dict[str, list[str]]:

@@ -131,6 +131,33 @@ def test_the_change_of_a_layer_is_that_of_an_end(results, names, ends):
         assert found == {"low": pytest.approx([value, 2 * value])}
 
 
+def test_changed_words_are_counted_above_chance(results):
+    rows = [
+        (
+            "low",
+            task,
+            seed,
+            0,
+            "changed_words",
+            "",
+            name,
+            value + 0.1 * seed * (name != "chance"),
+            None,
+        )
+        for task, strongest, chance in (("sst2", 0.5, 0.25), ("mrpc", 0.9, 0.45))
+        for seed in (0, 1)
+        for name, value in (("strongest", strongest), ("chance", chance))
+    ]
+    columns = layer_records("", {}).columns
+    data = results.but(diagnostics=pd.DataFrame(rows, columns=columns))
+    expected = [100 * (0.25 + 0.45) / 2, 100 * (0.35 + 0.55) / 2]
+    assert quantity_values(data, "changed_words") == {"low": pytest.approx(expected)}
+    assert (
+        quantity_values(results.but(diagnostics=pd.DataFrame(columns=columns)), "changed_words")
+        == {}
+    )
+
+
 def test_imbalance_is_in_orders_of_magnitude_and_has_no_sign(results):
     for bottom, top, expected in ((0.2, 2.0, 1.0), (50.0, 0.5, 2.0), (3.0, 3.0, 0.0)):
         layers = {"embeddings": 100.0, "layer 1": bottom, "layer 2": 17.0, "layer 3": top}

@@ -295,6 +295,17 @@ def test_training_scores_are_those_of_the_training_examples(
     assert (row.record, row.name, row.value) == ("train_scores", "accuracy", found["accuracy"])
 
 
+def test_attribution_is_measured_after_training(tokenizer: Path, tmp_path: Path) -> None:
+    """The run is the same as without it; pairs of symmetric tasks are read in both orders."""
+    (tmp_path / "other").mkdir()
+    plain = finetune(context_of(tmp_path / "other", tokenizer, "bert", "finetune", seed=0))
+    given = context_of(tmp_path, tokenizer, "bert", "finetune", seed=0)
+    given = replace(given, spec={**given.spec, "diagnostics": ["changed_words"]})
+    assert finetune(given) == plain
+    found = pd.read_parquet(given.out / "records.parquet").set_index("name")["value"]
+    assert 0 <= found["strongest"] <= 1 and 0 < found["chance"] < 1
+
+
 @pytest.mark.parametrize("family", ["bert", "bag_of_words"])
 def test_noise_is_in_the_reported_examples_alone(
     family: str, tokenizer: Path, tmp_path: Path

@@ -15,6 +15,7 @@ from harness.analysis.results import Results
 from harness.plan.plan import FinetuneRun
 from harness.report.page import write_report
 from harness.report.sections.adaptation_tables import (
+    changed_words_table,
     cost_table,
     count_points,
     count_table,
@@ -165,6 +166,20 @@ def test_layers_are_means_over_tasks(fabricate: Fabricate) -> None:
     means = layer_means(full(fabricate), "weight_change")
     assert list(means.columns) == ["embeddings", "layer 1", "layer 2", "head"]
     assert list(means.loc["full/64"]) == pytest.approx([0.2, 1.2, 2.2, 3.2])
+
+
+def test_changed_words_have_a_row_per_arm_and_task(fabricate: Fabricate) -> None:
+    rows = [
+        ("full/64", task, seed, 0, "changed_words", "", name, value + 0.1 * seed, None)
+        for task in ("mrpc", "rte")
+        for seed in (0, 1)
+        for name, value in (("strongest", 0.5), ("chance", 0.25))
+    ]
+    data = full(fabricate)
+    assert changed_words_table(data).rows == []
+    frame = pd.DataFrame(rows, columns=records([]).columns)
+    table = changed_words_table(data.but(diagnostics=frame))
+    assert table.rows == [["full/64", task, "55.0 ± 7.1", "30.0 ± 7.1"] for task in ("mrpc", "rte")]
 
 
 def test_retained_losses_have_a_row_per_arm(fabricate: Fabricate) -> None:
