@@ -199,14 +199,14 @@ class TaskRunner:
 
         def after_epoch(model: MultitaskModel, epoch: int) -> dict[str, float]:
             own = model.part(0)
-            scores = self._holdout_scores(self.predictor(own))
-            score = scores[self.task.metrics[0]]
+            scores = self.epoch_scores(model, epoch)
+            score = scores.get(self.task.metrics[0])
             if select:
                 weights = {name: value.clone() for name, value in own.state_dict().items()}
                 epochs.append((WORST if score is None else score, weights))
             if on_epoch:
                 on_epoch(epoch, score)
-            return {name: value for name, value in scores.items() if value is not None}
+            return scores
 
         recorder = self._recorder()
         run = finetune(
@@ -217,7 +217,7 @@ class TaskRunner:
             initial_seed=self.context.spec.get("initial_seed"),
             adaptation=self.adaptation,
             progress=progress,
-            on_epoch=after_epoch if each_epoch else None,
+            on_epoch=after_epoch if each_epoch or self.settings.holdout_decay else None,
             callbacks=[recorder] if recorder else (),
             compute=self.context.compute,
             loggers=self.context.loggers(),
@@ -257,6 +257,11 @@ class TaskRunner:
         return lambda examples: predict(
             model, self.head, self.encode(examples), examples, precision
         )
+
+    def epoch_scores(self, model: MultitaskModel, epoch: int) -> dict[str, float]:
+        """Metric to score on the hold-out after any epoch, for all that are defined."""
+        scores = self._holdout_scores(self.predictor(model.part(0)))
+        return {name: value for name, value in scores.items() if value is not None}
 
     def holdout_score(self, predict: Predictor) -> float | None:
         """Main score of a predictor on the hold-out; null if it is undefined."""
