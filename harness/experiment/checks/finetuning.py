@@ -46,6 +46,13 @@ def protocol_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
                 f"whose representation is {representation} (its first token attends to no other), "
                 "but is 'cls'",
             )
+        facts = arm.adapted.model.facts
+        if evaluate.protocol.pooling == "mean_sqrt_len" and facts.kind == "averaging":
+            yield (
+                ("evaluate", "protocol", "pooling"),
+                f"evaluate.protocol.pooling must be native for {arm.name!r}, whose states are all "
+                "the average of the text, but is 'mean_sqrt_len'",
+            )
         for message in settings_problems(arm, evaluate.finetune, evaluate.adaptation):
             field = message.partition(" ")[0].split(".")
             yield ("evaluate", *field), f"{arm.name!r}: evaluate.{message}"
