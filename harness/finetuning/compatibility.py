@@ -22,6 +22,8 @@ from harness.tasks.task import COMPARED, Task
 
 WRITING = ("causal", "prefix", "encoder_decoder")
 """Representations that generate text from left to right."""
+OF_TOKENS = ("extraction", "tagging", "coreference")
+"""Kinds of tasks whose answers are about single words."""
 WIDTHS = ("hidden_size", "d_model", "dim")
 """Names of the hidden size in `config.json`."""
 
@@ -146,6 +148,8 @@ def unsupported_reason(
         own = read_embedding(folder)
         if own and own.problem:
             return own.problem
+    if FAMILIES[_family(run)].kind == "averaging" and task.kind in OF_TOKENS:
+        return "it has one vector for a whole text, and none for its words"
     kind = _model_type(run)
     why = unsupported_adaptation(adaptation, kind, lambda: _names(run))
     why = why or too_small(protocol, adaptation, run)

@@ -13,8 +13,8 @@ from harness.finetuning.methods.layerwise import begin_epoch
 from harness.finetuning.sift import Divergences, divergence_at, perturbations
 from harness.finetuning.task_model import TaskModel
 
-MOMENTS = 2
-"""Moments that AdamW keeps per trained parameter."""
+MOMENTS = {"adamw": 2, "sgd": 0}
+"""Optimiser of fine-tuning to the moments that it keeps per trained parameter."""
 FIXED = (2, 3)
 """Axes of buffers that are weights: random matrices of VeRA, permutations of BOFT."""
 
@@ -27,8 +27,8 @@ class Costs:
     stored_bytes: int
     """Bytes of the saved weights (`harness.finetuning.adapted_weights`)."""
     peak_memory_bytes: int
-    """Weights, gradients and AdamW moments of trained parameters, and activations kept for the
-    backward pass of the longest batch; without temporary buffers of libraries."""
+    """Weights, gradients and moments of trained parameters, and activations kept for the backward
+    pass of the longest batch; without temporary buffers of libraries."""
 
     @property
     def metrics(self) -> dict[str, float | None]:
@@ -42,6 +42,7 @@ def measure(
     batch: Batch,
     last_epoch: int,
     divergences: Divergences | None = None,
+    optimizer: str = "adamw",
 ) -> Costs:
     """Costs from one forward pass of a copy of the model, without a change to torch's generators.
 
@@ -50,6 +51,7 @@ def measure(
         batch: of the longest examples [B, T], on the model's device.
         last_epoch: from 0; parameters unfrozen later are not counted.
         divergences: of SiFT, whose perturbed pass is kept beside the clean one; null: none.
+        optimizer: key of MOMENTS.
     """
     model = copy.deepcopy(model)
     begin_epoch(model, last_epoch)
@@ -61,7 +63,7 @@ def measure(
     return Costs(
         trained_parameters=sum(p.numel() for p in own),
         stored_bytes=sum(tensor.nbytes for tensor in stored(model).values()),
-        peak_memory_bytes=weights + (1 + MOMENTS) * trained + kept,
+        peak_memory_bytes=weights + (1 + MOMENTS[optimizer]) * trained + kept,
     )
 
 

@@ -1,5 +1,6 @@
 """The Lightning module of fine-tuning, its batches and its callback."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from time import monotonic
@@ -11,6 +12,7 @@ from torch import Tensor
 from torch.utils.data import IterableDataset
 
 from harness.finetuning.auxiliary_losses import AuxiliaryLosses
+from harness.finetuning.epoch_rates import EpochRates
 from harness.finetuning.inputs import Batch
 from harness.finetuning.methods.layerwise import begin_epoch, learning_rate_factors
 from harness.finetuning.methods.rank_budget import RankBudget
@@ -31,7 +33,8 @@ MAX_GRAD_NORM = 1.0
 LOGGED_POINTS = 50
 """Approximate number of losses that a run logs."""
 OnEpoch = Callable[[MultitaskModel, int], Mapping[str, float]]
-"""Called with the model and the epoch, from 1; returns scores on the hold-out by metric."""
+"""Called with the model and the epoch, from 1; returns scores on the hold-out by metric, the main
+one first, without those that are undefined."""
 
 
 class FinetuningModule(pl.LightningModule):
@@ -75,6 +78,7 @@ class FinetuningModule(pl.LightningModule):
         self.updates, self.seconds = 0, 0.0
         """Updates that are done, and what they took."""
         self.per_epoch = max(1, num_steps // finetune.epochs)
+        self.rates = EpochRates(finetune, self.per_epoch)
 
     def transfer_batch_to_device(self, batches: Any, device: torch.device, _: int) -> Any:
         """The tensors [batch, ...] of the batches of several updates on `device`."""
@@ -99,6 +103,7 @@ class FinetuningModule(pl.LightningModule):
         optimizer: Any = self.optimizers()
         scheduler: Any = self.lr_schedulers()
         loss = self.update_loss(batch, self.updates)
+        self.rates.scale(optimizer, self.updates)
         rate = max(group["lr"] for group in optimizer.param_groups)
         with torch.autocast(self.device.type, enabled=False):  # is for the forward pass alone
             self.manual_backward(loss)
@@ -146,8 +151,9 @@ class FinetuningModule(pl.LightningModule):
         torch.nn.utils.clip_grad_norm_(weights, MAX_GRAD_NORM)
 
     def configure_optimizers(self) -> Any:
-        """AdamW and its schedule, in Lightning's format."""
+        """The optimiser and its schedule, in Lightning's format."""
         settings = Optimizer(
+            kind=self.finetune.optimizer or "adamw",
             learning_rate=self.finetune.learning_rate,
             weight_decay=self.finetune.weight_decay,
             beta2=self.finetune.beta2,
@@ -207,4 +213,5 @@ class EpochCallback(pl.Callback):
         if self.on_epoch and epoch > 0 and not rest:
             scores = self.on_epoch(module.model, epoch)
             log_figures(module, "holdout", **scores)
+            module.rates.after_epoch(next(iter(scores.values()), -math.inf))
             module.train()  # scoring on the hold-out leaves it in evaluation mode

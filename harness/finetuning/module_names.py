@@ -136,6 +136,7 @@ MODULE_NAMES: dict[str, ModuleNames] = {
     "mbart": _BART,
     "harness_two_way_gpt2": replace(_GPT, attention=r".*\.attn", projections="c_attn c_fc c_proj"),
     **dict.fromkeys(RECURRENT, ModuleNames(has_norms=False)),
+    "harness_dan": ModuleNames(projections="dense", has_norms=False),
     "harness_static": ModuleNames(has_norms=False, has_biases=False, has_layers=False),
 }
 """`model_type` of transformers to its module names."""
@@ -147,6 +148,7 @@ MODEL_TYPES = {
     "lstm": "harness_lstm",
     "bilstm": "harness_bilstm",
     "elmo": "harness_elmo",
+    "dan": "harness_dan",
     "static": "harness_static",
 }
 """Model family to `model_type`, where the two differ."""

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from harness.finetuning.protocol import UNSEEING
+from harness.models import FAMILIES
 from harness.models.pooling import native_pooling
 
 
@@ -16,8 +17,14 @@ def pooling_of(pooling: str, reading: str, family: str) -> str:
     """The declared pooling, with `native` resolved for a representation and a model family.
 
     Raises:
-        ValueError: `cls` for a network whose first token attends only to itself.
+        ValueError: `cls` for a network whose first token attends only to itself, or `mean_sqrt_len`
+            for one that has averaged its tokens.
     """
+    if pooling == "mean_sqrt_len" and FAMILIES[family].kind == "averaging":
+        raise ValueError(
+            "protocol.pooling = mean_sqrt_len would scale a vector that is an average already by "
+            f"the length of its text, as all states of a {family} are equal; set it to native"
+        )
     if pooling == "cls" and reading in UNSEEING:
         raise ValueError(
             "protocol.pooling = cls uses the first token, which attends only to itself in a "

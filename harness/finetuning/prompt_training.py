@@ -126,6 +126,8 @@ def settings_problem(given: PromptTraining, settings: Finetune) -> str:
     """Why settings of fine-tuning do not suit a training on prompts; empty if they do."""
     if settings.neftune_alpha and isinstance(given, PreferenceTuning):
         return "finetune.neftune_alpha has no effect, as there is no noise or dropout; leave it out"
+    if settings.holdout_decay:
+        return "finetune.holdout_decay needs one task with scores on a hold-out; leave it out"
     for name in ("auxiliary_lm_weight", "auxiliary", "sift_weight"):
         if getattr(settings, name):
             return (

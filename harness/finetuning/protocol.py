@@ -1,5 +1,6 @@
 """The fine-tuning protocol and its hyperparameters."""
 
+import json
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
@@ -11,6 +12,8 @@ from harness.tasks.perturbation import Perturbation
 
 UNSEEING = ("causal", "encoder_decoder", "cbow", "skipgram")
 """Representations in which the first token attends only to itself."""
+OF_ADAMW = ("beta2", "bias_correction")
+"""Settings of fine-tuning that other optimisers do not have."""
 
 
 class Finetune(ConfigModel):
@@ -31,9 +34,21 @@ class Finetune(ConfigModel):
     optimization.py, `_get_layer_lrs`; Clark et al. 2020, table 7: 0.8 for small, 0.9 for large)."""
     schedule: Literal["linear", "cosine", "constant"] | None = None
     """Learning rate decay after the warmup; null: linear to zero."""
+    epoch_decay: float | None = Field(default=None, gt=0, lt=1)
+    """Factor of the learning rate from each epoch to the next, besides the schedule (Conneau et al.
+    2017, section 3.3: 0.99); null: 1."""
+    holdout_decay: float | None = Field(default=None, gt=0, lt=1)
+    """Factor of the learning rate after an epoch whose main score on the hold-out is not above the
+    best one before (ibid., on the dev set: 0.2); null: 1."""
+    optimizer: Literal["adamw", "sgd"] | None = None
+    """`sgd`: stochastic gradient descent without momentum (ibid., with learning rate 0.1); null:
+    adamw."""
     bias_correction: bool | None = None
     """Bias correction of Adam; false for the original BERT optimizer, which is less stable on small
     tasks (Mosbach et al. 2021; Zhang et al. 2021, section 4); null: true."""
+    embeddings: Literal["fixed"] | None = None
+    """`fixed`: token embeddings keep their pretrained values, as the word vectors below InferSent
+    do (Conneau et al. 2017, section 3.3); null: they are trained."""
     reinit_layers: int | None = Field(default=None, ge=1)
     """Number of top layers that are re-initialised (Zhang et al. 2021, section 5)."""
     neftune_alpha: float | None = Field(default=None, gt=0)
@@ -57,6 +72,16 @@ class Finetune(ConfigModel):
     def predicts_tokens(self) -> bool:
         """Whether the network's own token head is trained beside the task."""
         return bool(self.auxiliary or self.auxiliary_lm_weight)
+
+    @model_validator(mode="after")
+    def _of_the_optimizer(self) -> "Finetune":
+        for name in OF_ADAMW if self.optimizer == "sgd" else ():
+            if getattr(self, name) != (default := type(self).model_fields[name].default):
+                raise ValueError(
+                    f"{name} is of adamw, but optimizer is sgd; leave it out, or set it to "
+                    f"{json.dumps(default)}"
+                )
+        return self
 
     @model_validator(mode="after")
     def _one_auxiliary(self) -> "Finetune":

@@ -33,7 +33,11 @@ from harness.finetuning.multitask import (
 )
 from harness.finetuning.projection_updates import Adalora
 from harness.finetuning.protocol import Finetune
-from harness.finetuning.settings_compatibility import noise_problem, settings_problem
+from harness.finetuning.settings_compatibility import (
+    fixed_problem,
+    noise_problem,
+    settings_problem,
+)
 from harness.finetuning.soft_targets import distilled_loss
 from harness.finetuning.task_chain import Multitask
 from harness.finetuning.task_model import TaskModel
@@ -181,7 +185,8 @@ def _costs(model: TaskModel, task: TaskData, settings: Finetune) -> Costs:
     longest = np.argsort(sizes, kind="stable")[-settings.batch_size :]
     batch = task.head.collate(task.train, longest)
     divergences = task.head.divergences if settings.sift_weight else None
-    return measure(model, task.head.loss, batch, settings.epochs - 1, divergences)
+    optimizer, last = settings.optimizer or "adamw", settings.epochs - 1
+    return measure(model, task.head.loss, batch, last, divergences, optimizer)
 
 
 def prepared_model(
@@ -200,7 +205,8 @@ def prepared_model(
     network = backbone.network
     family = network.config.model_type or backbone.family
     noise = noise_problem(settings, family, backbone.representation)
-    if why := settings_problem(settings, adaptation) or noise:
+    alone = fixed_problem(settings, backbone.family)
+    if why := settings_problem(settings, adaptation) or noise or alone:
         raise ValueError(why)
     model = _with_head(head, backbone, adaptation, seed)
     if not settings.predicts_tokens:
@@ -209,6 +215,8 @@ def prepared_model(
         reinitialise(model, settings.reinit_layers)
     if alpha := settings.neftune_alpha:
         perturb(network, partial(uniform, alpha=alpha, padding=head.pad_token_id))
+    if settings.embeddings == "fixed":
+        network.get_input_embeddings().requires_grad_(False)
     adapt(model, adaptation)
     return model
 

@@ -9,7 +9,7 @@ EMBEDDING_CHANGES = ("neftune_alpha", "sift_weight")
 """Settings that change the token embeddings of inputs in training."""
 OF_START = ("mixout", "decay_toward")
 """Settings that keep a network near its pretrained weights."""
-OF_WEIGHTS = ("layer_decay", "reinit_layers", *OF_START)
+OF_WEIGHTS = ("layer_decay", "reinit_layers", "embeddings", *OF_START)
 """Settings about the weights of the pretrained network."""
 
 
@@ -53,6 +53,16 @@ def mixing_problem(settings: Finetune, family: str) -> str:
     return (
         "finetune.mixout needs a network with linear layers, but those of the family "
         f"{family} have none; leave it out"
+    )
+
+
+def fixed_problem(settings: Finetune, family: str) -> str:
+    """The error if fixed embeddings leave nothing of a network to train; empty if they do not."""
+    if not settings.embeddings or FAMILIES[family].kind != "static":
+        return ""
+    return (
+        "finetune.embeddings is for networks with layers above their embeddings, but those of the "
+        f"family {family} have none; leave it out, or set evaluate.adaptation: frozen"
     )
 
 

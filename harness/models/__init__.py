@@ -31,7 +31,14 @@ __all__ = [
 ]
 
 Kind = Literal[
-    "encoder", "decoder", "encoder_decoder", "recurrent", "static", "baseline", "checkpoint"
+    "encoder",
+    "decoder",
+    "encoder_decoder",
+    "recurrent",
+    "averaging",
+    "static",
+    "baseline",
+    "checkpoint",
 ]
 
 
@@ -73,6 +80,8 @@ FAMILIES: dict[str, Family] = {
     "lstm": Family("recurrent", ("causal",)),  # Dai and Le 2015
     "bilstm": Family("recurrent", ("bidirectional",)),  # Graves, Mohamed and Hinton 2013
     "elmo": Family("recurrent", ("bilm",)),  # Peters et al. 2018
+    # Iyyer et al. 2015; Cer et al. 2018, section 3.2
+    "dan": Family("averaging", ("bidirectional",)),
     # Mikolov et al. 2013a, 2013b; Pennington et al. 2014
     "static": Family("static", ("cbow", "skipgram")),
     "bag_of_words": Family("baseline", _MASKED),  # counts of words, logistic regression
@@ -94,13 +103,13 @@ ROTARY = ("llama", "mistral", "qwen2", "gemma")
 
 NO_DROPOUT = (*ROTARY, "static")
 """Families that do not use `dropout`."""
-NO_ATTENTION_DROPOUT = ("t5", "xlnet", "lstm", "bilstm", "elmo", "static")
+NO_ATTENTION_DROPOUT = ("t5", "xlnet", "lstm", "bilstm", "elmo", "dan", "static")
 """Families that do not use `attention_dropout`."""
 
 FamilyName = Literal[
     "bert", "roberta", "albert", "electra", "deberta", "deberta_v3", "distilbert", "modernbert",
     "xlnet", "gpt", "gpt2", "opt", "llama", "mistral", "qwen2", "gemma", "t5", "bart",
-    "two_way_gpt2", "lstm", "bilstm", "elmo",
+    "two_way_gpt2", "lstm", "bilstm", "elmo", "dan",
     "static", "bag_of_words", "majority", "lead", "copy", "checkpoint",
 ]  # fmt: skip
 """The keys of FAMILIES."""
@@ -111,6 +120,7 @@ OWN_BLOCKS: Mapping[str, Mapping[str, object]] = {
     "roberta": {"positions": "learned", "norm": "post", "residual": True, "activation": "gelu"},
     # Radford et al. 2019, section 2.3; openai/gpt-2, model.py
     "gpt2": {"positions": "learned", "norm": "pre", "residual": True, "activation": "gelu_new"},
+    "dan": {"activation": "relu"},  # miyyer/dan, dan_sentiment.py
 }
 """Family to the parts of its block that fields of `Architecture` replace, as published."""
 
@@ -126,8 +136,12 @@ FAMILY_FIELDS: Mapping[str, tuple[str, ...]] = {
     "sliding_window": ("mistral",),
     "mask_decoder": ("deberta", "deberta_v3"),
     "context_size": ("static",),
-    "vectors": ("static", "bert", "roberta", "gpt2", "lstm", "bilstm", "elmo"),
-    **dict.fromkeys(("positions", "norm", "residual", "activation"), tuple(OWN_BLOCKS)),
+    "vectors": ("static", "bert", "roberta", "gpt2", "lstm", "bilstm", "elmo", "dan"),
+    "bigram_buckets": ("dan",),
+    **{
+        name: tuple(family for family, own in OWN_BLOCKS.items() if name in own)
+        for name in ("positions", "norm", "residual", "activation")
+    },
     "checkpoint": ("checkpoint",),
     "revision": ("checkpoint",),
 }
@@ -141,9 +155,11 @@ class Architecture(ConfigModel):
     max_position: int = Field(default=512, ge=8, le=2**30)
     """Maximum sequence length in tokens (without RoBERTa's padding offset)."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
-    """Not used by LLaMA, Mistral, Qwen and Gemma, as published."""
+    """Not used by LLaMA, Mistral, Qwen and Gemma, as published. Of a deep averaging network, word
+    dropout: the share of words that an average leaves out (Iyyer et al. 2015: 0.3)."""
     attention_dropout: float = Field(default=0.1, ge=0, lt=1)
-    """Not used by T5 and XLNet, where `dropout` applies, nor by LSTMs and static vectors."""
+    """Not used by T5 and XLNet, where `dropout` applies, nor by LSTMs, deep averaging networks and
+    static vectors."""
     initializer_range: float = Field(default=0.02, gt=0)
     """Standard deviation of the initial weights. 0.02 is meant for hidden size 768; narrow models
     learn faster with 0.02 x sqrt(768 / hidden_size). T5 scales by the shapes of the weights,
@@ -176,7 +192,8 @@ class Architecture(ConfigModel):
     """Whether the input of each sublayer is added to its output (He et al. 2016)."""
     activation: Literal["gelu", "gelu_new", "relu", "relu2", "silu", "tanh", "linear"] | None = None
     """Of the feed-forward layers, and of BERT's token head, by its name in transformers: `gelu_new`
-    is GPT-2's approximation, `relu2` the square (So et al. 2021), `linear` none."""
+    is GPT-2's approximation, `relu2` the square (So et al. 2021), `linear` none. Of bert, roberta,
+    gpt2 and dan, whose own is `relu`."""
     rope_base: float | None = Field(default=None, gt=1)
     """Base of the angles of rotary positions; null: 10,000 (Su et al. 2021)."""
     sliding_window: int | None = Field(default=None, ge=1)
@@ -188,6 +205,9 @@ class Architecture(ConfigModel):
     last layer either way."""
     context_size: int = Field(default=5, ge=1)
     """Context tokens on each side, from which CBOW predicts a token."""
+    bigram_buckets: int | None = Field(default=None, ge=0, le=2**30)
+    """Embeddings of bigrams of a deep averaging network, which a hash shares among all bigrams; 0:
+    words alone; null: as many as the vocabulary has tokens."""
     vectors: str | None = None
     """File of initial token embeddings: word vectors in GloVe's text format, of the width of the
     embeddings. They are trained with the network."""

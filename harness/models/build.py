@@ -18,6 +18,7 @@ from harness.models.checkpoints.loading import of_the_body, read_network
 from harness.models.checkpoints.networks import CHECKPOINTS
 from harness.models.checkpoints.sentence_embeddings import SentenceEmbedding
 from harness.models.decoders import DECODERS
+from harness.models.deep_averaging import DAN
 from harness.models.encoder_decoders import ENCODER_DECODERS
 from harness.models.encoders import ENCODERS
 from harness.models.mask_decoder import MASK_DECODERS
@@ -67,6 +68,7 @@ BLUEPRINTS: dict[str, Blueprint] = {
     **CHECKPOINTS,
     **RECURRENT,
     "two_way_gpt2": TWO_WAY,
+    "dan": DAN,
     "static": STATIC,
 }
 

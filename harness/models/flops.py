@@ -68,6 +68,8 @@ def forward_flops(
     tokens = lengths.source + lengths.target
     if architecture.family == "static":
         return 2.0 * head  # lookups and means are not matrix products
+    if architecture.family == "dan":  # a vector for the sequence, whatever its length
+        return 2.0 * (size.num_layers * size.hidden_size**2 + head)
     if architecture.facts.kind == "recurrent":
         return 2.0 * (_recurrent(architecture, size, tokens) + head)
     if architecture.family == "two_way_gpt2":

@@ -98,6 +98,8 @@ def test_every_family_ends_with_the_same_weights(
     [
         ("full", {"layer_decay": 0.5}, True),
         ("full", {"warmup_fraction": 0.5, "bias_correction": False}, True),
+        ("full", {"optimizer": "sgd", "learning_rate": 0.1, "epoch_decay": 0.9}, True),
+        ("full", {"embeddings": "fixed"}, False),
         ("gradual", {}, True),
         ("frozen", {}, False),
         ("lora", {}, False),

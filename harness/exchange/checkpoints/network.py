@@ -32,6 +32,8 @@ HEAD_DECODES = (
     "The token head reads the states of DeBERTa's enhanced mask decoder (He et al. 2021, section "
     "3.2), which transformers lacks, so only AutoModel gives this network."
 )
+OF_OUR_OWN = ("recurrent", "averaging", "static", "baseline")
+"""Kinds of families that transformers does not have."""
 OTHER_TOKENIZER = (
     "For this type of network, AutoTokenizer builds Qwen's published tokenizer, whatever the files "
     "hold: load them by `PreTrainedTokenizerFast.from_pretrained`."
@@ -79,7 +81,7 @@ def write_network(
 def unsupported_reason(family: str, representation: str) -> str:
     """Why a network cannot be exported; empty if it can."""
     facts = FAMILIES[family]
-    if facts.kind in ("recurrent", "static", "baseline") or family == "two_way_gpt2":
+    if facts.kind in OF_OUR_OWN or family == "two_way_gpt2":
         return (
             "export needs a network for which transformers' AutoModel has a class, but it has none "
             f"for {family}: fine-tune it here"

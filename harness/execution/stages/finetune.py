@@ -47,6 +47,7 @@ def train_tasks(context: StageContext) -> Metrics:
         mixing=Multitask.model_validate(context.spec["mixing"] or {}),
         seed=context.spec["seed"],
         progress=context.progress,
+        on_epoch=runners[0].epoch_scores if runners[0].settings.holdout_decay else None,
         compute=context.compute,
         loggers=context.loggers(),
     )

@@ -199,15 +199,14 @@ class TaskRunner:
         each_epoch = select or on_epoch or self.context.compute.score_every_epoch
 
         def after_epoch(model: MultitaskModel, epoch: int) -> dict[str, float]:
-            own = model.part(0)
-            scores = self._holdout_scores(self.predictor(own))
-            score = scores[self.task.metrics[0]]
+            scores = self.epoch_scores(model, epoch)
+            score = scores.get(self.task.metrics[0])
             if select:
-                weights = {name: value.clone() for name, value in own.state_dict().items()}
+                weights = {n: w.clone() for n, w in model.part(0).state_dict().items()}
                 epochs.append((WORST if score is None else score, weights))
             if on_epoch:
                 on_epoch(epoch, score)
-            return {name: value for name, value in scores.items() if value is not None}
+            return scores
 
         recorder = self._recorder()
         run = finetune(
@@ -218,7 +217,7 @@ class TaskRunner:
             initial_seed=self.context.spec.get("initial_seed"),
             adaptation=self.adaptation,
             progress=progress,
-            on_epoch=after_epoch if each_epoch else None,
+            on_epoch=after_epoch if each_epoch or self.settings.holdout_decay else None,
             callbacks=[recorder] if recorder else (),
             compute=self.context.compute,
             loggers=self.context.loggers(),
@@ -226,10 +225,10 @@ class TaskRunner:
         model = run.model.part(0)
         if epochs:
             model.load_state_dict(max(epochs, key=lambda epoch: epoch[0])[1])
-        predictor = self.predictor(model)
-        holdout = None if run.diverged else self.holdout_score(predictor)
-        found = self._diagnostics(recorder, model, predictor)
-        return TaskRun(predictor, holdout, run.losses[0], run.steps[0], run.costs, model, found)
+        predict = self.predictor(model)
+        holdout = None if run.diverged else self.holdout_score(predict)
+        found = self._diagnostics(recorder, model, predict)
+        return TaskRun(predict, holdout, run.losses[0], run.steps[0], run.costs, model, found)
 
     @property
     def _requested(self) -> set[str]:
@@ -237,18 +236,15 @@ class TaskRunner:
         return {*self.context.spec.get("diagnostics", ())}
 
     def _recorder(self) -> Recorder | None:
-        recorded = self._requested - {*AFTER_TRAINING}
-        if not recorded:
-            return None
-        return Recorder(recorded, self.head, self.encode(self._split[1].head(MAX_EXAMPLES)))
+        recorded, examples = self._requested - {*AFTER_TRAINING}, self._split[1].head(MAX_EXAMPLES)
+        return Recorder(recorded, self.head, self.encode(examples)) if recorded else None
 
     def _diagnostics(
         self, recorder: Recorder | None, model: TaskModel, predict: Predictor
     ) -> pd.DataFrame | None:
         """The diagnostics of a trained model; null if none is requested."""
         frames = [recorder.frame(model)] if recorder else []
-        if TRAIN_SCORES in self._requested:
-            assert self.train_examples is not None
+        if TRAIN_SCORES in self._requested and self.train_examples:
             frames.append(train_scores(self.task, self.train_examples, predict))
         if CHANGED_WORDS in self._requested:
             frames.append(changed_words(model, self.head, self._split[1].head(MAX_EXAMPLES)))
@@ -256,8 +252,13 @@ class TaskRunner:
 
     def predictor(self, model: TaskModel) -> Predictor:
         """Examples to predictions of a model with this runner's head."""
-        encode, precision = self.encode, self.context.compute.precision
-        return lambda examples: predict(model, self.head, encode(examples), examples, precision)
+        precision = self.context.compute.precision
+        return lambda some: predict(model, self.head, self.encode(some), some, precision)
+
+    def epoch_scores(self, model: MultitaskModel, epoch: int) -> dict[str, float]:
+        """Metric to score on the hold-out after any epoch, for all that are defined."""
+        scores = self._holdout_scores(self.predictor(model.part(0)))
+        return {name: value for name, value in scores.items() if value is not None}
 
     def holdout_score(self, predict: Predictor) -> float | None:
         """Main score of a predictor on the hold-out; null if it is undefined."""

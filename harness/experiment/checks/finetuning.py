@@ -20,6 +20,7 @@ from harness.finetuning.projection_updates import Adalora
 from harness.finetuning.protocol import UNSEEING, Finetune
 from harness.finetuning.search.space import branches_of
 from harness.finetuning.settings_compatibility import (
+    fixed_problem,
     mixing_problem,
     noise_problem,
     settings_problem,
@@ -45,6 +46,13 @@ def protocol_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
                 f"evaluate.protocol.pooling must be native, last, mean or max for {arm.name!r}, "
                 f"whose representation is {representation} (its first token attends to no other), "
                 "but is 'cls'",
+            )
+        facts = arm.adapted.model.facts
+        if evaluate.protocol.pooling == "mean_sqrt_len" and facts.kind == "averaging":
+            yield (
+                ("evaluate", "protocol", "pooling"),
+                f"evaluate.protocol.pooling must be native for {arm.name!r}, whose states are all "
+                "the average of the text, but is 'mean_sqrt_len'",
             )
         for message in settings_problems(arm, evaluate.finetune, evaluate.adaptation):
             field = message.partition(" ")[0].split(".")
@@ -86,6 +94,7 @@ def settings_problems(arm: Arm, settings: Finetune, adaptation: Adaptation) -> I
         layers_problem(settings, adaptation, arm.adapted, representation),
         _objectives_problem(arm, settings, adaptation),
         noise_problem(settings, arm.adapted.model.family, representation),
+        fixed_problem(settings, arm.adapted.model.family),
         mixing_problem(settings, arm.adapted.model.family),
     )
     yield from filter(None, problems)
@@ -106,6 +115,13 @@ def _intermediate_problems(arm: Arm, one: IntermediateTask) -> Problems:
             ("evaluate", "intermediate_tasks"),
             f"{where}finetune.sift_weight needs outputs that are classes, places or values, but it "
             f"is trained by {by}; leave it out",
+        )
+    if settings.holdout_decay and (len(one.tasks) > 1 or of_vectors):
+        found = f"by {of_vectors[0]}" if of_vectors else f"on {len(one.tasks)} tasks"
+        yield (
+            ("evaluate", "intermediate_tasks"),
+            f"{where}finetune.holdout_decay needs one task with scores on a hold-out, but it is "
+            f"trained {found}; leave it out",
         )
     if "dropout_pairs" in one.objectives and not model.has_dropout:
         yield (
@@ -227,6 +243,12 @@ def chain_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
                 ("sweep", "trials"),
                 f"sweep.trials must be 0 for {arm.name!r}: a search tunes one task, but "
                 f"evaluate.{field} trains one model for all; set evaluate.finetune instead",
+            )
+        if evaluate.multitask and evaluate.finetune.holdout_decay:
+            yield (
+                ("evaluate", "finetune", "holdout_decay"),
+                f"evaluate.finetune.holdout_decay needs one task with scores on a hold-out, but "
+                f"{arm.name!r} trains several together; leave it out",
             )
         if evaluate.protocol.selection == "best":
             yield (

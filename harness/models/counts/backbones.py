@@ -178,6 +178,13 @@ def _recurrent(architecture: Architecture, size: Size, vocab_size: int) -> int:
     return vocab_size * width + layers + output
 
 
+def _averaging(architecture: Architecture, size: Size, vocab_size: int) -> int:
+    """Embeddings of words and bigrams, and a linear layer for each layer."""
+    hidden, buckets = size.hidden_size, architecture.bigram_buckets
+    rows = vocab_size + (vocab_size if buckets is None else buckets)
+    return rows * hidden + size.num_layers * linear(hidden, hidden)
+
+
 def _static(_: Architecture, size: Size, vocab_size: int) -> int:
     return 2 * vocab_size * size.hidden_size  # input and output vectors
 
@@ -196,5 +203,6 @@ _OTHERS: Mapping[str, Callable[[Architecture, Size, int], int]] = {
     "lstm": _recurrent,
     "bilstm": _recurrent,
     "elmo": _recurrent,
+    "dan": _averaging,
     "static": _static,
 }

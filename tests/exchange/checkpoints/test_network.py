@@ -26,7 +26,7 @@ TINY = Size(num_layers=2, hidden_size=32, num_heads=2, intermediate_size=128)
 TEXTS = ["the cat sat on the mat", "a dog saw the cat run", "the sun is over a red house"] * 5
 TEXTS += ["they see many old trees by our river"] * 5
 NO_CLASS = (
-    *("two_way_gpt2", "lstm", "bilstm", "elmo", "static"),
+    *("two_way_gpt2", "lstm", "bilstm", "elmo", "dan", "static"),
     *("bag_of_words", "majority", "lead", "copy"),
 )
 OWN = [name for name in MODELS if name not in (*NO_CLASS, "checkpoint")]

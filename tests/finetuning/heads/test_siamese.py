@@ -30,7 +30,7 @@ SIZE = Size(num_layers=1, hidden_size=16, num_heads=2, intermediate_size=32)
 PROTOCOL = Protocol(pooling="mean", head_dropout=0, max_sequence_length=32)
 FEEDS = {"cosine": "micro-stsb", "dropout_pairs": "micro-sst2", "ranking": "micro-swag"}
 """Objective to task; micro-mnli for others."""
-DRAWN = ("encoder", "decoder", "encoder_decoder", "recurrent", "static")
+DRAWN = ("encoder", "decoder", "encoder_decoder", "recurrent", "averaging", "static")
 """Kinds of families whose networks are drawn at random."""
 
 

@@ -58,6 +58,9 @@ def glove(tmp_path: Path) -> Path:
     return path
 
 
+WITHOUT_RECIPE = ("bilstm", "dan")
+
+
 @pytest.mark.parametrize("family", RECIPES)
 def test_words_of_the_file_get_its_vectors(family: str, glove: Path) -> None:
     model = {"embedding_size": 16} if family in ("lstm", "elmo") else {}
@@ -70,7 +73,7 @@ def test_words_of_the_file_get_its_vectors(family: str, glove: Path) -> None:
 
 
 def test_every_family_is_tested() -> None:
-    assert {*FAMILY_FIELDS["vectors"]} == {*RECIPES, "bilstm"}  # has no recipe
+    assert {*FAMILY_FIELDS["vectors"]} == {*RECIPES, *WITHOUT_RECIPE}
 
 
 def test_another_width_is_refused(glove: Path) -> None:
@@ -85,7 +88,7 @@ def test_vectors_that_change_nothing_are_refused(glove: Path) -> None:
         spec_of("bert", glove, objective={"output": "replaced_token"})
 
 
-FAMILIES = ("bert", "roberta", "gpt2", "lstm", "bilstm", "elmo")
+FAMILIES = ("bert", "roberta", "gpt2", "lstm", "bilstm", "elmo", "dan")
 START = {"recipe": "glove", "size": {"hidden_size": 16}, "budget": {"tokens": 0}}
 
 
@@ -93,7 +96,7 @@ def started(family: str, **changes: Any) -> Pretrain:
     """A network that starts from GloVe's vectors, which are as wide as its embeddings."""
     factorised = family in ("lstm", "bilstm", "elmo")
     model: dict[str, Any] = {"embedding_size": 16} if factorised else {}
-    if family == "bilstm":
+    if family in WITHOUT_RECIPE:
         model["family"] = family
     return spec_of(RECIPES.get(family, "roberta"), None, model=model, **changes)
 
