@@ -14,10 +14,10 @@ from harness.data.tokenizers.training import train
 from harness.experiment.evaluation import Evaluate
 from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.diagnostics import (
+    AFTER_TRAINING,
     AUXILIARY_WEIGHTS,
     DIAGNOSTICS,
     DIAGNOSTICS_COLUMNS,
-    TRAIN_SCORES,
 )
 from harness.finetuning.diagnostics.recorder import (
     Recorder,
@@ -41,7 +41,7 @@ from tests.finetuning.methods.models import merge
 
 SIZE = Size(num_layers=2, hidden_size=32, num_heads=2, intermediate_size=128)
 LAYERS = ["layer 1", "layer 2"]
-RECORDED = set(DIAGNOSTICS) - {TRAIN_SCORES, AUXILIARY_WEIGHTS}
+RECORDED = set(DIAGNOSTICS) - {*AFTER_TRAINING, AUXILIARY_WEIGHTS}
 OWN = [
     (name, facts.representations[0])
     for name, facts in FAMILIES.items()

@@ -158,7 +158,7 @@ def test_a_board_has_facets_costs_and_every_difference(site, store):
             found = board.compared(data["rows"][i], data["rows"][j])[name]
             assert numbers[:3] == pytest.approx([found.estimate, found.low, found.high], abs=1e-4)
     assert set(data["bibtex"]) >= {"suite", "one", "two"}
-    assert "title = {Is <script>alert" in data["bibtex"]["one"]
+    assert r"title = {Is \textless{}script\textgreater{}alert" in data["bibtex"]["one"]
 
 
 def test_equal_stores_give_equal_bytes_and_a_site_is_written_anew(store, site, tmp_path):
