@@ -171,7 +171,15 @@ def test_a_server_ends_with_its_code_or_quietly_when_it_is_stopped() -> None:
     assert serve([sys.executable, "-c", stop]) == 0
 
 
-HOLD = "import fcntl, sys, time; fcntl.flock(open(sys.argv[1], 'a'), 2); print(); time.sleep(99)"
+HOLD = """
+import fcntl, sys, time
+held = open(sys.argv[1], "a")
+fcntl.flock(held, fcntl.LOCK_EX)
+print(flush=True)  # else the line would wait for the end of the process
+time.sleep(20)
+held.write("ended by itself")
+held.flush()
+"""
 """A process that holds a lock until it ends."""
 SERVER = """
 import os, signal, subprocess, sys
@@ -190,6 +198,7 @@ def test_no_process_of_a_server_remains(number: int, tmp_path: Path) -> None:
     assert serve([sys.executable, "-c", SERVER, *words]) == 0
     with (tmp_path / "lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # waits as long as the process lives
+    assert not (tmp_path / "lock").read_text()
 
 
 def test_a_signal_that_another_thread_gets_ends_a_server(tmp_path: Path) -> None:
