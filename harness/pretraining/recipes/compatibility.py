@@ -92,6 +92,8 @@ def _representation(run: PretrainSettings, objective: Objective) -> Iterator[str
             f"a {run.model.family} can be read {', '.join(facts.representations)}, but "
             f"objective.representation is {objective.representation}"
         )
+    if objective.shuffled_sources and run.batch_size == 1:
+        yield "objective.shuffled_sources needs a batch_size of at least 2, but it is 1"
     if facts.kind == "baseline" and not run.budget.is_zero:
         yield f"a {run.model.family} learns nothing before its task: set budget.tokens to 0"
     output = objective.output
