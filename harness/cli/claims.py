@@ -1,7 +1,7 @@
 """`harness claims`: the shipped experiments that test claims of the literature."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +11,7 @@ import typer
 from harness.cli import options
 
 if TYPE_CHECKING:
-    from harness.execution.estimate import Estimate
+    from harness.execution.outlook import Outlook
     from harness.study import Study
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -27,7 +27,7 @@ class Priced:
     """The claims that it tests."""
     study: "Study | None"
     """Null if it cannot be planned here."""
-    estimate: "Estimate | None" = None
+    outlook: "Outlook | None" = None
     reason: str = ""
     """Why it cannot be planned."""
 
@@ -36,15 +36,26 @@ class Priced:
         """Name, claims, and the time that it takes or the reason why it cannot run."""
         from harness.execution.time_left import duration
 
-        if not self.estimate:
+        if not self.outlook:
             return self.file.stem, " ".join(self.ids), self.reason
-        time = f"about {duration(self.estimate.seconds)}" if self.estimate.num_stages else "done"
+        time = f"about {duration(self.seconds)}" if self.outlook.todo else "done"
         return self.file.stem, " ".join(self.ids), time
 
     @property
     def seconds(self) -> float:
         """Expected; nothing if all stages are finished."""
-        return self.estimate.seconds if self.estimate and self.estimate.num_stages else 0.0
+        return self.seconds_after(())
+
+    def seconds_after(self, others: Iterable["Priced"]) -> float:
+        """Expected if `others` are finished, with which it may share stages."""
+        from harness.execution.estimate import estimate
+
+        if not self.outlook:
+            return 0.0
+        finished = {stage.key for one in others if one.outlook for stage in one.outlook.todo}
+        todo = [stage for stage in self.outlook.todo if stage.key not in finished]
+        of = self.outlook
+        return estimate(todo, of.learned, of.estimate.jobs).seconds if todo else 0.0
 
 
 def claims(
@@ -53,6 +64,9 @@ def claims(
         typer.Argument(help="claims as in the findings, such as E17 [default: all]"),
     ] = None,
     run: Annotated[bool, typer.Option("--run", help="compute the experiments")] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="only experiments that together test each claim once")
+    ] = False,
     budget: Annotated[
         str | None, typer.Option(help="time for --run, such as 90m or 2h [default: no limit]")
     ] = None,
@@ -63,17 +77,21 @@ def claims(
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
     """Lists the shipped experiments that test claims of the literature, and how long each takes on
-    this machine. With --run, computes them, the shortest first, within the budget, and writes the
-    board of findings. Run again to resume."""
+    this machine. With --run, computes them within the budget, first those that together test each
+    claim once, then the others, the shortest first, and writes the board of findings. Run again to
+    resume."""
     with options.clear_errors():
         seconds = _seconds(budget) if budget else float("inf")
         options.require(run or not budget, "--budget has an effect with --run only")
         found = [_priced(*of, store, jobs) for of in _tests_of(ids or []).items()]
-    options.print_table(["experiment", "claims", "time"], [one.row for one in found])
-    chosen = _within(found, seconds)
+    first = each_claim_once(found)
+    ordered = first if once else first + _others(found, first)
+    cannot = [one for one in found if not one.study]
+    options.print_table(["experiment", "claims", "time"], [one.row for one in ordered + cannot])
+    options.out.print(f"each claim once: {_sum(first)}; all: {_sum(ordered)}", markup=False)
     if not run:
         return
-    for one in chosen:
+    for one in _within(ordered, seconds):
         _compute(one, jobs)
     _write_board(store / "reports", out)
 
@@ -127,20 +145,51 @@ def _priced(file: Path, ids: Sequence[str], store: Path, jobs: int | None) -> Pr
 
     try:
         study = options.load_study(file, None, None, store)
-        return Priced(file, ids, study, study.outlook(jobs).estimate)
+        return Priced(file, ids, study, study.outlook(jobs))
     except DeclarationError as error:
         return Priced(file, ids, None, reason=error.problems[0])
 
 
-def _within(found: Sequence[Priced], seconds: float) -> Iterator[Priced]:
-    """The experiments that can run, the shortest first, as long as their times fit."""
+def each_claim_once(found: Iterable[Priced]) -> list[Priced]:
+    """Experiments that together test each claim: next is always the one with the most claims that
+    none before it tests for its time (greedy set cover; Chvatal 1979)."""
+    seconds = {one.file: one.seconds for one in found if one.study}
+    left = [one for one in found if one.study]
+    tested: set[str] = set()
+    chosen = []
+    while left := [one for one in left if not tested.issuperset(one.ids)]:
+        best = max(left, key=lambda one: len({*one.ids} - tested) / max(1, seconds[one.file]))
+        tested.update(best.ids)
+        chosen.append(best)
+    return chosen
+
+
+def _others(found: Iterable[Priced], first: Sequence[Priced]) -> list[Priced]:
+    """The experiments that can run beside `first`, the shortest first."""
+    others = [one for one in found if one.study and one not in first]
+    return sorted(others, key=lambda one: one.seconds)
+
+
+def _within(found: Iterable[Priced], seconds: float) -> Iterator[Priced]:
+    """Of experiments in this order, those whose times fit together."""
+    fitting: list[Priced] = []
     spent = 0.0
-    for one in sorted(found, key=lambda one: one.seconds):
-        spent += one.seconds
-        if one.study and spent <= seconds:
+    for one in found:
+        more = one.seconds_after(fitting)
+        if spent + more <= seconds:
+            spent += more
+            fitting.append(one)
             yield one
-        elif one.study:
+        else:
             options.err.print(f"{one.file.stem}: not within the budget", markup=False)
+
+
+def _sum(found: Sequence[Priced]) -> str:
+    """The number of experiments, and the time that they take together."""
+    from harness.execution.time_left import duration
+
+    seconds = sum(one.seconds_after(found[:place]) for place, one in enumerate(found))
+    return f"{len(found)} experiments, about {duration(seconds)}"
 
 
 def _compute(one: Priced, jobs: int | None) -> None:

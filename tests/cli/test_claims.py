@@ -1,9 +1,12 @@
 """`harness claims`."""
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from harness.cli.claims import Priced, each_claim_once
 from harness.core import shipped
 from tests.cli.test_app import call
 
@@ -39,7 +42,7 @@ def test_experiments_are_listed_with_their_time(
 ) -> None:
     code, output = call("claims", "--store", str(tmp_path / "runs"))
     assert code == 0 and "other" not in output
-    assert output.count("about ") == 2 and "broken.yaml:7" in output
+    assert output.count("about ") == 4 and "broken.yaml:7" in output
     assert not (tmp_path / "runs").exists()
     code, output = call("claims", "E2", "--store", str(tmp_path / "runs"))
     assert code == 0 and "second" in output and "first" not in output
@@ -56,6 +59,51 @@ def test_experiments_are_computed_within_a_budget(
     assert "| E1 |" in (tmp_path / "board.md").read_text()
     code, output = call("claims", "E1", *options)
     assert code == 0 and "done" in output and "stages were done already" in output
+
+
+@dataclass(frozen=True)
+class Timed(Priced):
+    """An experiment that takes `time` seconds."""
+
+    time: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        return self.time
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [
+        ({"both": 100, "one": 90, "again": 80}, ["both"]),
+        ({"both": 100, "one": 20, "again": 10}, ["again", "both"]),
+        ({"both": 0, "one": 0, "again": 0}, ["both"]),  # all finished
+    ],
+)
+def test_experiments_that_test_each_claim_once(
+    times: dict[str, float], expected: list[str]
+) -> None:
+    ids = {"both": ["E1", "E2"], "one": ["E1"], "again": ["E1"]}
+    study: Any = object()
+    found = [Timed(Path(name), ids[name], study, time=time) for name, time in times.items()]
+    found.append(Timed(Path("unplanned"), ["E3"], None))
+    chosen = each_claim_once(found)
+    assert [one.file.name for one in chosen] == expected
+
+
+def test_experiments_that_test_each_claim_once_come_first(
+    experiments: dict[str, Path], tmp_path: Path
+) -> None:
+    again = experiments["first"].read_text().replace("first", "again")
+    text = again.replace("[micro-sst2]", "[micro-sst2, micro-rte]")
+    experiments["again"] = tmp_path / "again.yaml"
+    experiments["again"].write_text(text)
+    store = ["--store", str(tmp_path / "runs")]
+    code, output = call("claims", *store)
+    assert code == 0 and output.index(" second ") < output.index(" again ")
+    assert "each claim once: 2 experiments" in output and "all: 3 experiments" in output
+    code, output = call("claims", *store, "--once")
+    assert code == 0 and " again " not in output and "all: 2 experiments" in output
 
 
 @pytest.mark.parametrize(
