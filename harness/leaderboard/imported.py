@@ -30,20 +30,6 @@ class ImportedBlock:
         return f"{row} ({self.source}, {self.digest})"
 
 
-def with_imports(
-    table: Table,
-    store: Store,
-    measured: Iterable[Mapping[str, Any]],
-    select: Callable[[pd.DataFrame], pd.DataFrame] | None = None,
-    tasks: Sequence[str] | None = None,
-) -> Table:
-    """The table with the imported results on its suite, one block per source and protocol, without
-    ranks; for the arguments, see `imported_blocks`."""
-    blocks = imported_blocks(table, store, measured, select, tasks)
-    published = (*table.published, *(block.published for block in blocks))
-    return replace(table, published=published) if blocks else table
-
-
 def imported_blocks(
     table: Table,
     store: Store,

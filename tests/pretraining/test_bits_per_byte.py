@@ -10,13 +10,13 @@ import torch
 from transformers import PreTrainedTokenizerFast
 
 from harness.data.corpora.token_stream import TokenStream
-from harness.data.corpora.tokenization import write_streams
 from harness.data.tokenizers import Tokenizer, training
 from harness.experiment.recipe_defaults import expand_names, resolve_pretrain
 from harness.pretraining.objectives.held_out import held_out_batches
 from harness.pretraining.objectives.loader import to_tensors
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.run import make_module
+from tests.token_streams import write_streams
 
 DOCUMENTS = [
     ["the naïve cat sat on the mat.", "a café was near, and the cat went in."],

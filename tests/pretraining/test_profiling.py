@@ -12,7 +12,6 @@ from pytorch_lightning.profilers import Profiler
 from torch import nn
 
 from harness.core.compute import DEFAULT_COMPUTE
-from harness.data.corpora.tokenization import write_streams
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
 from harness.models import Architecture, Size
@@ -25,6 +24,7 @@ from harness.pretraining.profiling import TRACED, measure, operators
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.run import fit, flops_per_token, make_feed, make_module, pretrain
 from harness.pretraining.short_run import WARMUP, ShortRun
+from tests.token_streams import write_streams
 
 SPEC = Pretrain(
     model=Architecture(max_position=64),

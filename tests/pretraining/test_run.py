@@ -23,7 +23,6 @@ from benchmarks.store_damage import flip
 from harness.core.compute import Compute
 from harness.data.corpora.packing import Packing
 from harness.data.corpora.token_stream import BY_SOURCE
-from harness.data.corpora.tokenization import write_streams
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
 from harness.models import Architecture, Size
@@ -43,6 +42,7 @@ from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.run import make_feed, make_module, pretrain
 from harness.pretraining.schedule import Schedule
 from harness.pretraining.trainer import CALLBACKS
+from tests.token_streams import write_streams
 
 PHASES = (Phase(fraction=0.75, sequence_length=32), Phase(fraction=0.25, sequence_length=64))
 ONE = Phase(fraction=1, sequence_length=32)

@@ -12,7 +12,7 @@ from typing import TypeVar, cast
 import numpy as np
 
 from harness.core.checked_files import read_checked, write_checked
-from harness.data.corpora.mixing import Document, split
+from harness.data.corpora.mixing import Document
 from harness.data.corpora.sentence_encoder import SentenceEncoder
 from harness.data.corpora.stream_writer import (
     EncodedDocument,
@@ -43,18 +43,6 @@ class Progress:
     """Of this attempt."""
     seconds: float = 0.0
     """Of this attempt, without those in which the text before it was read again."""
-
-
-def write_streams(
-    documents: Iterable[list[str]], tokenizer_folder: Path, out: Path, validation_fraction: float
-) -> dict[str, float]:
-    """`write_split` of documents of which the first and others, evenly spaced, are held out.
-
-    Args:
-        documents: lists of sentences.
-        validation_fraction: share of the documents that are held out, 0 to 1.
-    """
-    return write_split(split(documents, validation_fraction), tokenizer_folder, out)
 
 
 def write_split(

@@ -13,7 +13,7 @@ from transformers import PreTrainedTokenizerFast
 
 from harness.data.corpora.mixing import is_held_out
 from harness.data.corpora.token_stream import TokenStream
-from harness.data.corpora.tokenization import write_streams
+from tests.token_streams import write_streams
 
 WORDS = ["[PAD]", "[UNK]", "a", "b", "c", "d"]
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,9 +36,9 @@ from harness.experiment.evaluation import Evaluate
 from harness.finetuning.search.sweep import Sweep
 from harness.leaderboard.boards import board_table
 from harness.leaderboard.build import build
-from harness.leaderboard.imported import with_imports
+from harness.leaderboard.imported import imported_blocks
 from harness.leaderboard.render import render
-from harness.leaderboard.table import Score
+from harness.leaderboard.table import Score, Table
 from harness.models import SIZES
 from harness.plan.protocol import protocol_digest, protocol_text
 from harness.pretraining.recipes.small_sizes import evaluation_settings
@@ -287,6 +288,12 @@ def test_the_command_exports_all_experiments(study: Study, tmp_path: Path) -> No
     assert len(pd.read_parquet(path)) == 1
 
 
+def with_imports(table: Table, store: Store, measured: Sequence[dict[str, Any]]) -> Table:
+    """The table with the imported results on its suite."""
+    blocks = imported_blocks(table, store, measured)
+    return replace(table, published=tuple(block.published for block in blocks))
+
+
 def test_imported_rows_are_shown_apart_with_their_source(file: Path, tmp_path: Path) -> None:
     other = Store(tmp_path / "other")
     import_results(file, other)
@@ -336,10 +343,10 @@ def test_imported_rows_are_averaged_like_the_measured_ones(file: Path, tmp_path:
     assert average("SST-2", "MRPC") is None  # it has no score on MRPC
 
 
-def test_a_board_without_imports_is_unchanged(tmp_path: Path) -> None:
+def test_a_store_without_imports_has_no_blocks(tmp_path: Path) -> None:
     nothing = SCORES.empty_table().to_pandas()
     table = build(nothing, "micro-glue-v1")
-    assert with_imports(table, Store(tmp_path / "runs"), []) is table
+    assert not imported_blocks(table, Store(tmp_path / "runs"), [])
 
 
 @pytest.mark.parametrize(

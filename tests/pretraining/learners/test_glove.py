@@ -14,7 +14,6 @@ from torch.utils.flop_counter import FlopCounterMode
 from harness.data.corpora.load_corpus import read_documents
 from harness.data.corpora.sources import MicroworldCorpus
 from harness.data.corpora.token_stream import TokenStream
-from harness.data.corpora.tokenization import write_streams
 from harness.data.microworld.lexicon import NOUNS
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
@@ -33,6 +32,7 @@ from harness.pretraining.steps import training_flops_per_step
 from tests.pretraining.learners.test_negative_sampling import TOPICS, run, text
 from tests.pretraining.objectives.test_conformance import maker, spec_of
 from tests.pretraining.objectives.test_cooccurrence import GLOVE
+from tests.token_streams import write_streams
 
 __all__ = ["text"]
 SIZE = Size(num_layers=1, hidden_size=8, num_heads=1, intermediate_size=8)

@@ -10,7 +10,6 @@ import torch
 from torch.nn import functional as F
 
 from harness.data.corpora.token_stream import TokenStream
-from harness.data.corpora.tokenization import write_streams
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
 from harness.experiment.recipe_defaults import resolve_pretrain
@@ -23,6 +22,7 @@ from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.run import pretrain
+from tests.token_streams import write_streams
 
 SIZE = Size(num_layers=1, hidden_size=8, num_heads=1, intermediate_size=8)
 PAIRS = [(1, 6), (2, 5), (2, 7), (3, 6)]

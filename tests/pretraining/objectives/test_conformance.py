@@ -15,7 +15,6 @@ from safetensors.torch import load_file
 from harness.core.compute import Compute
 from harness.data.corpora.packing import Packing
 from harness.data.corpora.token_stream import TokenStream
-from harness.data.corpora.tokenization import write_streams
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
 from harness.models import MODELS, Size
@@ -34,6 +33,7 @@ from harness.pretraining.optimization import make_optimizer
 from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.run import pretrain
+from tests.token_streams import write_streams
 
 VOCAB, LENGTH, ROWS = 500, 32, 8
 MODES = {"[NLU]": 5, "[NLG]": 6, "[S2S]": 7}

@@ -10,13 +10,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from harness.data.corpora import load_corpus, tokenization
+from harness.data.corpora import load_corpus
 from harness.data.corpora.sources import MicroworldCorpus
 from harness.data.tokenizers import training
 from harness.experiment.recipe_defaults import resolve_pretrain
 from harness.pretraining.recipes import RECIPES
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.run import pretrain
+from tests.token_streams import write_streams
 
 FILE = Path(__file__).parent / "golden_losses.json"
 TRAINED = [name for name in RECIPES if name != "checkpoint"]
@@ -71,7 +72,7 @@ def prepare(folder: Path) -> None:
     texts = (sentence for document in load_corpus.read_documents(CORPUS) for sentence in document)
     training.train(small("bert").tokenizer, texts, folder / "tokenizer")
     documents = load_corpus.read_documents(CORPUS)
-    tokenization.write_streams(documents, folder / "tokenizer", folder / "tokens", 0.05)
+    write_streams(documents, folder / "tokenizer", folder / "tokens", 0.05)
 
 
 def losses(recipe: str, data: Path, work: Path) -> list[float]:
