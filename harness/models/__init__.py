@@ -121,6 +121,7 @@ OWN_BLOCKS: Mapping[str, Mapping[str, object]] = {
     # Radford et al. 2019, section 2.3; openai/gpt-2, model.py
     "gpt2": {"positions": "learned", "norm": "pre", "residual": True, "activation": "gelu_new"},
     "dan": {"activation": "relu"},  # miyyer/dan, dan_sentiment.py
+    **dict.fromkeys(("lstm", "bilstm", "elmo"), {"cell": "lstm"}),
 }
 """Family to the parts of its block that fields of `Architecture` replace, as published."""
 
@@ -140,7 +141,7 @@ FAMILY_FIELDS: Mapping[str, tuple[str, ...]] = {
     "bigram_buckets": ("dan",),
     **{
         name: tuple(family for family, own in OWN_BLOCKS.items() if name in own)
-        for name in ("positions", "norm", "residual", "activation")
+        for name in ("positions", "norm", "residual", "activation", "cell")
     },
     "checkpoint": ("checkpoint",),
     "revision": ("checkpoint",),
@@ -158,8 +159,8 @@ class Architecture(ConfigModel):
     """Not used by LLaMA, Mistral, Qwen and Gemma, as published. Of a deep averaging network, word
     dropout: the share of words that an average leaves out (Iyyer et al. 2015: 0.3)."""
     attention_dropout: float = Field(default=0.1, ge=0, lt=1)
-    """Not used by T5 and XLNet, where `dropout` applies, nor by LSTMs, deep averaging networks and
-    static vectors."""
+    """Not used by T5 and XLNet, where `dropout` applies, nor by recurrent and deep averaging
+    networks and static vectors."""
     initializer_range: float = Field(default=0.02, gt=0)
     """Standard deviation of the initial weights. 0.02 is meant for hidden size 768; narrow models
     learn faster with 0.02 x sqrt(768 / hidden_size). T5 scales by the shapes of the weights,
@@ -194,6 +195,9 @@ class Architecture(ConfigModel):
     """Of the feed-forward layers, and of BERT's token head, by its name in transformers: `gelu_new`
     is GPT-2's approximation, `relu2` the square (So et al. 2021), `linear` none. Of bert, roberta,
     gpt2 and dan, whose own is `relu`."""
+    cell: Literal["lstm", "gru", "rnn"] | None = None
+    """Of lstm, bilstm and elmo: gated recurrent units (`gru`, Cho et al. 2014), or a plain recurrent
+    network with tanh (`rnn`, Elman 1990), in place of LSTMs; null: LSTMs."""
     rope_base: float | None = Field(default=None, gt=1)
     """Base of the angles of rotary positions; null: 10,000 (Su et al. 2021)."""
     sliding_window: int | None = Field(default=None, ge=1)
@@ -250,7 +254,7 @@ class Architecture(ConfigModel):
 
     @property
     def block(self) -> dict[str, Any]:
-        """Positions, norm, residual and activation of a family of OWN_BLOCKS; empty of others."""
+        """The parts of the block of a family of OWN_BLOCKS; empty of others."""
         own = OWN_BLOCKS.get(self.family, {})
         given = {name: getattr(self, name) for name in own}
         return {**own, **{name: value for name, value in given.items() if value is not None}}

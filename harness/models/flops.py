@@ -18,6 +18,7 @@ from harness.models.counts.shapes import (
     head_width,
     key_value_width,
     position_buckets,
+    recurrent_gates,
     recurrent_widths,
 )
 
@@ -170,7 +171,8 @@ def _streams(size: Size, tokens: float, queries: float) -> float:
 
 
 def _recurrent(architecture: Architecture, size: Size, tokens: float) -> float:
-    """Four gates for input and state, in each layer and direction."""
+    """The gates for input and state, in each layer and direction."""
     directions, state, read = recurrent_widths(architecture, size)
+    gates = recurrent_gates(architecture)
     inputs = embedding_width(architecture, size) + (size.num_layers - 1) * read
-    return float(directions * tokens * 4 * state * (inputs + size.num_layers * state))
+    return float(gates * directions * tokens * state * (inputs + size.num_layers * state))

@@ -1,4 +1,4 @@
-"""Recurrent networks: LSTMs from left to right, LSTMs of both directions, and ELMo.
+"""Recurrent networks of LSTMs, GRUs or plain cells: from left to right, of both directions, ELMo.
 
 Shapes: B sequences, T tokens, H hidden size, E embedding size, V vocabulary.
 """
@@ -10,12 +10,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import PreTrainedConfig, PreTrainedModel
+from transformers import initialization as init
 from transformers.modeling_outputs import BaseModelOutput
 
 from harness.models import Architecture, Size
 from harness.models.blueprints import Blueprint, Tokens
 
 Layer = Callable[[Tensor], Tensor]
+
+CELLS: dict[str, type[nn.RNNBase]] = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
+"""Hochreiter and Schmidhuber 1997; Cho et al. 2014, whose reset gate is applied before the product
+with the state, and torch's after it; Elman 1990, with tanh."""
 
 
 class LstmConfig(PreTrainedConfig):
@@ -32,6 +37,7 @@ class LstmConfig(PreTrainedConfig):
         dropout: float = 0.1,
         initializer_range: float = 0.02,
         tie_embeddings: bool = True,
+        cell: str = "lstm",
         **more: Any,
     ) -> None:
         super().__init__(**more)
@@ -39,10 +45,11 @@ class LstmConfig(PreTrainedConfig):
         self.embedding_size = embedding_size or self.output_size
         self.num_hidden_layers, self.dropout = num_hidden_layers, dropout
         self.initializer_range, self.tie_embeddings = initializer_range, tie_embeddings
+        self.cell = cell
 
     @property
     def state_size(self) -> int:
-        """Width of the states of an LSTM."""
+        """Width of the states of a cell."""
         return self.hidden_size
 
     @property
@@ -57,13 +64,13 @@ class LstmConfig(PreTrainedConfig):
 
 
 class Lstm(PreTrainedModel):
-    """A stack of LSTMs that read from left to right.
+    """A stack of LSTMs, or of other cells, that read from left to right.
 
     Residual connections between the layers (Peters et al. 2018, section 3.4), dropout on the inputs
-    of every LSTM and of the softmax (allenai/bilm-tf, training.py), and zero initial states for
+    of every layer and of the softmax (allenai/bilm-tf, training.py), and zero initial states for
     every sequence.
 
-    Parameters: each LSTM has both biases of torch; the output layer has a matrix and a bias, or is
+    Parameters: each cell has both biases of torch; the output layer has a matrix and a bias, or is
     tied to the embeddings V x E, without a bias.
     """
 
@@ -73,14 +80,26 @@ class Lstm(PreTrainedModel):
     def __init__(self, config: LstmConfig) -> None:
         super().__init__(config)
         self.embeddings = nn.Embedding(config.vocab_size, config.embedding_size)
-        self.forward_layers = _lstms(config)
+        self.forward_layers = _cells(config)
         if config.state_size < config.hidden_size:
-            self.backward_layers = _lstms(config)
+            self.backward_layers = _cells(config)
         self.output = None
         if not config.output_is_embedding:
             self.output = nn.Linear(config.output_size, config.vocab_size)
         self.dropout = nn.Dropout(config.dropout)
         self.post_init()
+
+    @torch.no_grad()
+    def _init_weights(self, module: nn.Module) -> None:
+        """Initialises GRUs and plain cells as transformers does LSTMs, so that cells differ in
+        nothing else; it leaves them torch's own weights."""
+        super()._init_weights(module)
+        if isinstance(module, (nn.GRU, nn.RNN)):
+            for name, parameter in module.named_parameters():
+                if "weight" in name:
+                    init.xavier_uniform_(parameter)
+                else:
+                    init.zeros_(parameter)
 
     def get_input_embeddings(self) -> nn.Module:
         """The token embeddings."""
@@ -123,8 +142,8 @@ class Lstm(PreTrainedModel):
         return self._read(self.forward_layers, embedded)
 
     def _read(self, layers: nn.ModuleList, states: Tensor) -> list[Tensor]:
-        """States [B, T, .] of each LSTM of one direction."""
-        return self._stacked([_outputs(lstm) for lstm in layers], states)
+        """States [B, T, .] of each layer of one direction."""
+        return self._stacked([_outputs(cell) for cell in layers], states)
 
     def _stacked(self, layers: list[Layer], states: Tensor) -> list[Tensor]:
         """The outputs of `layers`, each of which reads the one below."""
@@ -160,7 +179,7 @@ class BiLstmConfig(LstmConfig):
 
 
 class BiLstm(Lstm):
-    """A stack of layers with an LSTM for each direction, both of which read the whole layer below
+    """A stack of layers with a cell for each direction, both of which read the whole layer below
     (Graves, Mohamed and Hinton 2013, section 2), so that above the lowest layer both halves of a
     state depend on all tokens."""
 
@@ -205,13 +224,14 @@ class Elmo(Lstm):
         return [joined(f, b, order) for f, b in zip(ahead, back, strict=True)]
 
 
-def _outputs(lstm: nn.Module) -> Layer:
-    return lambda inputs: lstm(inputs)[0]
+def _outputs(cell: nn.Module) -> Layer:
+    return lambda inputs: cell(inputs)[0]
 
 
-def _lstms(config: LstmConfig) -> nn.ModuleList:
+def _cells(config: LstmConfig) -> nn.ModuleList:
     widths = [config.embedding_size] + [config.output_size] * (config.num_hidden_layers - 1)
-    return nn.ModuleList(nn.LSTM(width, config.state_size, batch_first=True) for width in widths)
+    cell: Any = CELLS[config.cell]
+    return nn.ModuleList(cell(width, config.state_size, batch_first=True) for width in widths)
 
 
 def joined(ahead: Tensor, back: Tensor, order: Tensor) -> Tensor:
@@ -243,6 +263,7 @@ def _blueprint(network: type[Lstm]) -> Blueprint:
             dropout=architecture.dropout,
             initializer_range=architecture.initializer_range,
             tie_embeddings=architecture.tie_embeddings,
+            cell=architecture.block["cell"],
             pad_token_id=tokens.pad,
         )
         return made

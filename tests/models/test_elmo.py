@@ -41,9 +41,10 @@ def by_hand(network: Elmo, row: Tensor) -> list[Tensor]:
     return layers
 
 
+@pytest.mark.parametrize("cell", [None, "gru", "rnn"])
 @torch.no_grad()
-def test_states_are_those_of_torch_lstms() -> None:
-    backbone, row = make(), ids(7)
+def test_states_are_those_of_torchs_cells(cell: str | None) -> None:
+    backbone, row = make(cell=cell), ids(7)
     network = backbone.network
     assert isinstance(network, Elmo)
     states = backbone(row[None], output_hidden_states=True)
@@ -81,7 +82,10 @@ def test_a_reversal_turns_the_text_and_not_the_padding() -> None:
     assert reversal(mask, None).tolist() == [[4, 3, 2, 1, 0]] * 2
 
 
-@pytest.mark.parametrize("architecture", [{}, {"tie_embeddings": False}, {"embedding_size": 12}])
+@pytest.mark.parametrize(
+    "architecture",
+    [{}, {"tie_embeddings": False}, {"embedding_size": 12}, {"cell": "gru"}, {"cell": "rnn"}],
+)
 def test_it_is_saved_whole_and_counted(architecture: dict[str, object], tmp_path: Path) -> None:
     backbone = make(**architecture)
     backbone.save(tmp_path)

@@ -108,22 +108,32 @@ def test_replaced_token_head() -> None:
     ("family", "directions", "state", "read"),
     [("lstm", 1, 32, 32), ("bilstm", 2, 16, 32), ("elmo", 2, 16, 16)],
 )
+@pytest.mark.parametrize(
+    ("cell", "step"), [(None, nn.LSTMCell), ("gru", nn.GRUCell), ("rnn", nn.RNNCell)]
+)
 def test_gates_of_recurrent_networks(
-    family: str, directions: int, state: int, read: int, embedding_size: int | None
+    family: str,
+    directions: int,
+    state: int,
+    read: int,
+    embedding_size: int | None,
+    cell: str | None,
+    step: Any,
 ) -> None:
-    """Token by token, as PyTorch does not count the products of a whole LSTM.
+    """Token by token, as PyTorch does not count the products of a whole network.
 
     Args:
         state: width of the states of one direction.
         read: width of what an upper layer and the output layer read.
     """
     size = Size(num_layers=3, hidden_size=32, num_heads=1, intermediate_size=8)
-    architecture = Architecture.model_validate({"family": family, "embedding_size": embedding_size})
+    fields = {"family": family, "embedding_size": embedding_size, "cell": cell}
+    architecture = Architecture.model_validate(fields)
     with FlopCounterMode(display=False) as counter:
         for width in (embedding_size or read, read, read):
-            for cell in [nn.LSTMCell(width, state) for _ in range(directions)]:
+            for made in [step(width, state) for _ in range(directions)]:
                 for _ in range(TOKENS):
-                    cell(torch.zeros(1, width))
+                    made(torch.zeros(1, width))
         nn.Linear(read, VOCAB)(torch.zeros(PREDICTED, read))
     lengths = Lengths(TOKENS, predicted=PREDICTED)
     assert counter.get_total_flops() == forward_flops(architecture, size, VOCAB, lengths)

@@ -1,4 +1,5 @@
-"""LSTMs of one and of both directions: against torch's own with the same weights; who sees what."""
+"""LSTMs, GRUs and plain cells of one and both directions: against torch's own with the same weights;
+who sees what."""
 
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ from tests.models.networks import mean_loss, overfit
 
 TOKENS = Tokens(vocab_size=50, pad=0, start=1, end=2)
 BOTH = pytest.mark.parametrize("family", ["lstm", "bilstm"])
+CELLS: dict[str | None, Any] = {None: nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
+EACH_CELL = pytest.mark.parametrize("cell", CELLS)
 LENGTHS = [9, 4, 6]
 
 
@@ -42,13 +45,14 @@ def rows() -> tuple[Tensor, Tensor]:
     return ids * mask, mask
 
 
-def torchs(network: Lstm, number: int) -> nn.LSTM:
-    """torch's LSTM of the directions of one layer, with its weights."""
+def torchs(network: Lstm, number: int, cell: str | None = None) -> nn.RNNBase:
+    """torch's network of the directions of one layer, with its weights."""
     layers = [network.forward_layers]
     if isinstance(network, BiLstm):
         layers.append(network.backward_layers)
     inputs = layers[0][number].input_size
-    found = nn.LSTM(inputs, 16 // len(layers), batch_first=True, bidirectional=len(layers) > 1)
+    two = len(layers) > 1
+    found: nn.RNNBase = CELLS[cell](inputs, 16 // len(layers), batch_first=True, bidirectional=two)
     weights: dict[str, Any] = {}
     for stack, suffix in zip(layers, ("", "_reverse"), strict=False):
         weights |= {f"{name}{suffix}": w for name, w in stack[number].state_dict().items()}
@@ -57,17 +61,18 @@ def torchs(network: Lstm, number: int) -> nn.LSTM:
 
 
 @BOTH
+@EACH_CELL
 @torch.no_grad()
-def test_states_are_those_of_torch(family: str) -> None:
+def test_states_are_those_of_torch(family: str, cell: str | None) -> None:
     """Sequences packed, so that torch reads no padding; residual sums from the second layer on."""
-    backbone, (ids, mask) = make(family), rows()
+    backbone, (ids, mask) = make(family, cell=cell), rows()
     network = backbone.network
     assert isinstance(network, Lstm)
     states = network.embeddings(ids)
     expected = [states]
     for number in range(3):
         packed = pack_padded_sequence(states, torch.tensor(LENGTHS), True, enforce_sorted=False)
-        outputs, _ = pad_packed_sequence(torchs(network, number)(packed)[0], batch_first=True)
+        outputs, _ = pad_packed_sequence(torchs(network, number, cell)(packed)[0], batch_first=True)
         states = outputs + states if number else outputs
         expected.append(states)
     found = backbone(ids, mask, output_hidden_states=True)
@@ -110,7 +115,10 @@ def test_what_a_token_reaches(
 
 
 @BOTH
-@pytest.mark.parametrize("architecture", [{}, {"tie_embeddings": False}, {"embedding_size": 12}])
+@pytest.mark.parametrize(
+    "architecture",
+    [{}, {"tie_embeddings": False}, {"embedding_size": 12}, {"cell": "gru"}, {"cell": "rnn"}],
+)
 def test_it_is_saved_whole_and_counted(
     family: str, architecture: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -150,10 +158,49 @@ def test_a_sequence_autoencoder_is_an_encoder_and_a_decoder_with_its_weights() -
     assert batch["targets"][:6].tolist() == target[0].tolist()
 
 
+@pytest.mark.parametrize("cell", ["gru", "rnn"])
+@torch.no_grad()
+def test_a_step_of_a_cell(cell: str) -> None:
+    """Elman 1990, h = tanh(W x + U h'); Cho et al. 2014, section 2.3, with the reset gate behind U,
+    as in torch."""
+    backbone, (ids, _) = make("lstm", num_layers=1, cell=cell), rows()
+    network: Any = backbone.network
+    (layer,), words = network.forward_layers, network.embeddings(ids[0])
+    state, states = torch.zeros(16), []
+    for word in words:
+        read, kept = layer.weight_ih_l0 @ word, layer.weight_hh_l0 @ state
+        if cell == "rnn":
+            state = torch.tanh(read + kept)
+        else:
+            (r, z, new), (r_, z_, old) = read.chunk(3), kept.chunk(3)
+            z, proposed = torch.sigmoid(z + z_), torch.tanh(new + torch.sigmoid(r + r_) * old)
+            state = (1 - z) * proposed + z * state
+        states.append(state)
+    torch.testing.assert_close(backbone(ids).last_hidden_state[0], torch.stack(states))
+
+
+@EACH_CELL
+def test_all_cells_start_alike(cell: str | None) -> None:
+    """Xavier-uniform weights (Glorot and Bengio 2010) and no biases, whatever torch's own are."""
+    network: Any = make("lstm", cell=cell).network
+    for layer in network.forward_layers:
+        assert not layer.bias_ih_l0.any() and not layer.bias_hh_l0.any()
+        bound = (6 / sum(layer.weight_hh_l0.shape)) ** 0.5
+        assert 0.9 * bound < float(layer.weight_hh_l0.detach().abs().max()) <= bound
+
+
+def test_a_cell_of_another_family_is_refused() -> None:
+    with pytest.raises(ValueError, match="cell belongs to lstm, bilstm, elmo, but family is bert"):
+        Architecture.model_validate({"family": "bert", "cell": "gru"})
+    with pytest.raises(ValueError, match='cell of a elmo is "lstm" anyway; leave it out'):
+        Architecture.model_validate({"family": "elmo", "cell": "lstm"})
+
+
 @pytest.mark.parametrize(("family", "offset"), [("lstm", 1), ("bilstm", 0)])
-def test_it_learns(family: str, offset: int) -> None:
+@EACH_CELL
+def test_it_learns(family: str, offset: int, cell: str | None) -> None:
     """The next tokens, or tokens behind a mask."""
-    backbone, (ids, mask) = make(family, num_layers=2), rows()
+    backbone, (ids, mask) = make(family, num_layers=2, cell=cell), rows()
     real = mask.bool()
     predicted = real.clone()
     predicted[:, 0] = False

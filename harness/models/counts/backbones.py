@@ -14,6 +14,7 @@ from harness.models.counts.shapes import (
     norm,
     position_buckets,
     position_rows,
+    recurrent_gates,
     recurrent_is_tied,
     recurrent_widths,
     segment_types,
@@ -169,10 +170,11 @@ def _two_way(architecture: Architecture, size: Size, vocab_size: int) -> int:
 
 
 def _recurrent(architecture: Architecture, size: Size, vocab_size: int) -> int:
-    """An LSTM for each direction and layer, with two biases for each of its four gates."""
+    """A cell for each direction and layer, with two biases for each of its gates, as torch's."""
+    gates = recurrent_gates(architecture)
     directions, state, read = recurrent_widths(architecture, size)
     width = embedding_width(architecture, size)
-    first, later = (4 * (linear(w, state) + linear(state, state)) for w in (width, read))
+    first, later = (gates * (linear(w, state) + linear(state, state)) for w in (width, read))
     output = 0 if recurrent_is_tied(architecture, size) else vocab_size * read
     layers = directions * (first + (size.num_layers - 1) * later)
     return vocab_size * width + layers + output

@@ -90,6 +90,12 @@ def recurrent_widths(architecture: Architecture, size: Size) -> tuple[int, int, 
     return directions, size.hidden_size // directions, head_width(architecture, size)
 
 
+def recurrent_gates(architecture: Architecture) -> int:
+    """Products with input and state in one step of a recurrent network: an LSTM's gates and its
+    candidate, a GRU's, or the state alone."""
+    return {"lstm": 4, "gru": 3, "rnn": 1}[architecture.block["cell"]]
+
+
 def linear(inputs: int, outputs: int, bias: bool = True) -> int:
     """Parameters of a dense layer."""
     return inputs * outputs + outputs * bias

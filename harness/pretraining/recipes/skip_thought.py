@@ -1,7 +1,8 @@
 """Skip-Thought: Kiros et al. 2015, NeurIPS, uni-skip; where the paper is silent, its authors' code
 (ryankiros/skip-thoughts).
 
-A sentence encoder, to be used frozen under a linear classifier: `evaluate.adaptation: frozen`.
+A sentence encoder, to be used frozen under a linear classifier: `evaluate.adaptation: frozen`. Its
+encoder is an LSTM; `pretrain.model: {cell: gru}` gives the GRU of section 2.1.
 """
 
 from harness.data.corpora.packing import Packing
@@ -22,7 +23,7 @@ skip_thought = Pretrain(
     packing=Packing(format="doc_sentences"),
     objective=OBJECTIVES["skip_thought"],  # section 2.1
     model=Architecture(
-        family="lstm",  # section 2.1 has a GRU
+        family="lstm",  # section 2.1: `cell="gru"`, which came after the first studies
         embedding_size=620,  # training/train.py
         tie_embeddings=False,  # section 2.1, V
         max_position=1024,  # an LSTM has no positions

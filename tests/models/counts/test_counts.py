@@ -235,16 +235,24 @@ def test_counts_of_heads_of_any_width(
     ("family", "directions", "state", "read"),
     [("lstm", 1, 32, 32), ("bilstm", 2, 16, 32), ("elmo", 2, 16, 16)],
 )
+@pytest.mark.parametrize(("cell", "layer"), [(None, nn.LSTM), ("gru", nn.GRU), ("rnn", nn.RNN)])
 def test_counts_of_recurrent_networks(
-    family: str, directions: int, state: int, read: int, embedding_size: int | None
+    family: str,
+    directions: int,
+    state: int,
+    read: int,
+    embedding_size: int | None,
+    cell: str | None,
+    layer: Any,
 ) -> None:
     """`state`: of one direction; `read`: what an upper layer and the output layer read."""
     size = Size(num_layers=2, hidden_size=32, num_heads=1, intermediate_size=8)
-    architecture = Architecture.model_validate({"family": family, "embedding_size": embedding_size})
+    fields = {"family": family, "embedding_size": embedding_size, "cell": cell}
+    architecture = Architecture.model_validate(fields)
     width = embedding_size or read
     parts: list[nn.Module] = [nn.Embedding(VOCAB, width)]
     for _ in range(directions):
-        parts += [nn.LSTM(width, state), nn.LSTM(read, state)]
+        parts += [layer(width, state), layer(read, state)]
     if embedding_size:  # too narrow to be the output matrix
         parts.append(nn.Linear(read, VOCAB))
     assert count_trained_parameters(architecture, size, VOCAB) == numbers(nn.ModuleList(parts))

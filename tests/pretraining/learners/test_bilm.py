@@ -15,11 +15,14 @@ from harness.pretraining.learners.token_prediction import BiLM
 SIZE = Size(num_layers=2, hidden_size=16, num_heads=2, intermediate_size=8)
 ROWS = torch.tensor([[1, 5, 6, 7, 2], [1, 9, 2, 0, 0]])
 LENGTHS = (5, 3)
-BOTH = pytest.mark.parametrize("family", ["elmo", "two_way_gpt2"])
+BOTH = pytest.mark.parametrize("family", ["elmo", "elmo/gru", "elmo/rnn", "two_way_gpt2"])
 
 
 def make(family: str) -> Backbone:
-    architecture = Architecture.model_validate({"family": family})
+    """Of a family, or of a family and a cell."""
+    architecture = Architecture.model_validate(
+        dict(zip(("family", "cell"), family.split("/"), strict=False))
+    )
     return build(architecture, SIZE, Tokens(30, 0, 1, 2), "bilm", seed=0)
 
 

@@ -30,12 +30,19 @@ SIZE = Size(num_layers=1, hidden_size=16, num_heads=2, intermediate_size=32)
 TEXT = ("| 5 6 | 7 | 8 9 10 | 11", "| 12 13 | 14")
 OTHER = ("| 20 21 22 | 7 | 8 9 10 | 11", "| 23 | 14")
 """Another first sentence in each row, of another length."""
-FAMILIES = [("lstm", "causal"), ("bilstm", "bidirectional"), ("bert", "bidirectional")]
+FAMILIES = [
+    ("lstm", "causal"),
+    ("lstm/gru", "causal"),
+    ("bilstm", "bidirectional"),
+    ("bert", "bidirectional"),
+]
+"""Families, or a family and its cell, and their representations."""
 EVERY = pytest.mark.parametrize(("family", "reading"), FAMILIES)
 
 
 def make(family: str = "lstm", reading: str = "causal", pooling: str = "native") -> SkipThought:
-    fields = {"family": family, "dropout": 0, "attention_dropout": 0, "initializer_range": 0.3}
+    fields: dict[str, object] = dict(zip(("family", "cell"), family.split("/"), strict=False))
+    fields |= {"dropout": 0, "attention_dropout": 0, "initializer_range": 0.3}
     backbone = build(
         Architecture.model_validate(fields), SIZE, Tokens(40, 0, 2, 3), reading, seed=0
     )
@@ -67,8 +74,8 @@ def stepped(decoder: ConditionalGRU, embedded: Tensor, vector: Tensor) -> Tensor
 @EVERY
 @torch.no_grad()
 def test_losses_are_those_of_two_decoders(family: str, reading: str) -> None:
-    """Of sentences one by one, without padding: the last state of an LSTM, the ends of a biLSTM,
-    the first token of BERT."""
+    """Of sentences one by one, without padding: the last state of an LSTM or a GRU, the ends of a
+    biLSTM, the first token of BERT."""
     learner = make(family, reading)
     backbone, embed = learner.backbone, learner.backbone.network.get_input_embeddings()
     rows = [[[5, 6], [7], [8, 9, 10], [11]], [[12, 13], [14]]]
@@ -78,7 +85,7 @@ def test_losses_are_those_of_two_decoders(family: str, reading: str) -> None:
             ids = torch.tensor([[2, *sentence, 3]])
             (states,) = backbone(ids, token_type_ids=torch.zeros_like(ids)).last_hidden_state
             ends = torch.cat((states[-1, :8], states[0, 8:]))
-            vector = {"lstm": states[-1], "bilstm": ends, "bert": states[0]}[family]
+            vector = {"lstm": states[-1], "bilstm": ends, "bert": states[0]}[family.split("/")[0]]
             for name, other in (("token", number + 1), ("previous", number - 1)):
                 if 0 <= other < len(sentences):
                     decoder = learner.next if name == "token" else learner.previous
