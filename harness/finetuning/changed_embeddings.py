@@ -11,6 +11,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from harness.finetuning.task_model import TaskModel
+from harness.models.token_tables import token_tables
 
 Change = Callable[[int, Tensor], Tensor]
 """(number of the call, embeddings [B, T, E]) to the embeddings [B, T, E] that the network reads."""
@@ -23,16 +24,12 @@ def changed_embeddings(model: TaskModel, change: Change) -> Iterator[None]:
     Hooks come before others: of noise, and of soft prompts, which are not changed.
     """
     network: Any = model.backbone.network
-    weight, calls = network.get_input_embeddings().weight, count()
+    calls = count()
 
     def hook(table: nn.Module, read: Any, embedded: Tensor) -> Tensor:
         return change(next(calls), embedded)
 
-    tables = [
-        table
-        for table in network.modules()  # T5's stack has a table of its own with the same weight
-        if isinstance(table, nn.Embedding) and table.weight is weight
-    ]
+    tables = token_tables(network)
     handles = [table.register_forward_hook(hook, prepend=True) for table in tables]
     try:
         yield

@@ -121,7 +121,9 @@ OWN_BLOCKS: Mapping[str, Mapping[str, object]] = {
     # Radford et al. 2019, section 2.3; openai/gpt-2, model.py
     "gpt2": {"positions": "learned", "norm": "pre", "residual": True, "activation": "gelu_new"},
     "dan": {"activation": "relu"},  # miyyer/dan, dan_sentiment.py
-    **dict.fromkeys(("lstm", "bilstm", "elmo"), {"cell": "lstm"}),
+    "lstm": {"cell": "lstm"},
+    "bilstm": {"cell": "lstm"},
+    "elmo": {"cell": "lstm"},
 }
 """Family to the parts of its block that fields of `Architecture` replace, as published."""
 
@@ -139,6 +141,7 @@ FAMILY_FIELDS: Mapping[str, tuple[str, ...]] = {
     "context_size": ("static",),
     "vectors": ("static", "bert", "roberta", "gpt2", "lstm", "bilstm", "elmo", "dan"),
     "bigram_buckets": ("dan",),
+    "characters": ("lstm", "bilstm", "elmo"),
     **{
         name: tuple(family for family, own in OWN_BLOCKS.items() if name in own)
         for name in ("positions", "norm", "residual", "activation", "cell")
@@ -196,8 +199,8 @@ class Architecture(ConfigModel):
     is GPT-2's approximation, `relu2` the square (So et al. 2021), `linear` none. Of bert, roberta,
     gpt2 and dan, whose own is `relu`."""
     cell: Literal["lstm", "gru", "rnn"] | None = None
-    """Of lstm, bilstm and elmo: gated recurrent units (`gru`, Cho et al. 2014), or a plain recurrent
-    network with tanh (`rnn`, Elman 1990), in place of LSTMs; null: LSTMs."""
+    """Of lstm, bilstm and elmo: gated recurrent units (`gru`, Cho et al. 2014), or a plain
+    recurrent network with tanh (`rnn`, Elman 1990), in place of LSTMs; null: LSTMs."""
     rope_base: float | None = Field(default=None, gt=1)
     """Base of the angles of rotary positions; null: 10,000 (Su et al. 2021)."""
     sliding_window: int | None = Field(default=None, ge=1)
@@ -212,6 +215,10 @@ class Architecture(ConfigModel):
     bigram_buckets: int | None = Field(default=None, ge=0, le=2**30)
     """Embeddings of bigrams of a deep averaging network, which a hash shares among all bigrams; 0:
     words alone; null: as many as the vocabulary has tokens."""
+    characters: int | None = Field(default=None, ge=7, le=256)
+    """Characters of a token, bytes of UTF-8 and two marks of its ends, of which convolutions make
+    its embedding, as ELMo's (Peters et al. 2018; allenai/bilm-tf: 50); longer tokens are cut. The
+    output matrix is then not tied. Null: an embedding for each token."""
     vectors: str | None = None
     """File of initial token embeddings: word vectors in GloVe's text format, of the width of the
     embeddings. They are trained with the network."""

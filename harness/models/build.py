@@ -86,7 +86,9 @@ def build(
     config = blueprint.config(architecture, size, tokens)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network = blueprint.network._from_config(config)
+        network: Any = blueprint.network._from_config(config)
+    if architecture.characters:
+        network.get_input_embeddings().spell(tokens.texts)
     network.train()
     return Backbone(network, blueprint, name, architecture.family, representation)
 

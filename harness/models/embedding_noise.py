@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from harness.models.token_tables import token_tables
+
 Noise = Callable[[Tensor, Tensor], Tensor]
 """(tokens [B, T], their embeddings [B, T, E]) to what is added to the embeddings."""
 
@@ -31,10 +33,8 @@ def uniform(tokens: Tensor, embedded: Tensor, *, alpha: float, padding: int) -> 
 
 def perturb(network: Any, noise: Noise) -> None:
     """Has a network in training add `noise` to the token embeddings of its inputs."""
-    weight = network.get_input_embeddings().weight
-    for table in network.modules():  # T5's stack has a table of its own with the same weight
-        if isinstance(table, nn.Embedding) and table.weight is weight:
-            table.register_forward_hook(partial(_add, noise))
+    for table in token_tables(network):
+        table.register_forward_hook(partial(_add, noise))
 
 
 def _add(noise: Noise, table: nn.Module, read: tuple[Tensor], embedded: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ return multiply-adds.
 from dataclasses import dataclass
 
 from harness.models import ROTARY, Architecture, Size
+from harness.models.character_convolutions import multiply_adds
 from harness.models.counts.shapes import (
     MASK_DECODER_STEPS,
     TRANSFORMED,
@@ -174,5 +175,8 @@ def _recurrent(architecture: Architecture, size: Size, tokens: float) -> float:
     """The gates for input and state, in each layer and direction."""
     directions, state, read = recurrent_widths(architecture, size)
     gates = recurrent_gates(architecture)
-    inputs = embedding_width(architecture, size) + (size.num_layers - 1) * read
-    return float(gates * directions * tokens * state * (inputs + size.num_layers * state))
+    width = embedding_width(architecture, size)
+    inputs = width + (size.num_layers - 1) * read
+    cells = gates * directions * state * (inputs + size.num_layers * state)
+    embedding = multiply_adds(width, architecture.characters) if architecture.characters else 0
+    return float(tokens * (cells + embedding))

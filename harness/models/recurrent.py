@@ -15,6 +15,7 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from harness.models import Architecture, Size
 from harness.models.blueprints import Blueprint, Tokens
+from harness.models.character_convolutions import CharacterConvolutions
 
 Layer = Callable[[Tensor], Tensor]
 
@@ -38,6 +39,7 @@ class LstmConfig(PreTrainedConfig):
         initializer_range: float = 0.02,
         tie_embeddings: bool = True,
         cell: str = "lstm",
+        characters: int | None = None,
         **more: Any,
     ) -> None:
         super().__init__(**more)
@@ -45,7 +47,7 @@ class LstmConfig(PreTrainedConfig):
         self.embedding_size = embedding_size or self.output_size
         self.num_hidden_layers, self.dropout = num_hidden_layers, dropout
         self.initializer_range, self.tie_embeddings = initializer_range, tie_embeddings
-        self.cell = cell
+        self.cell, self.characters = cell, characters
 
     @property
     def state_size(self) -> int:
@@ -59,8 +61,10 @@ class LstmConfig(PreTrainedConfig):
 
     @property
     def output_is_embedding(self) -> bool:
-        """Whether the output matrix is the embedding, which requires the width of its inputs."""
-        return self.tie_embeddings and self.embedding_size == self.output_size
+        """Whether the output matrix is the embedding, which requires a vector for each token, as
+        wide as the inputs of the output layer."""
+        fits = self.embedding_size == self.output_size and not self.characters
+        return self.tie_embeddings and fits
 
 
 class Lstm(PreTrainedModel):
@@ -79,7 +83,7 @@ class Lstm(PreTrainedModel):
 
     def __init__(self, config: LstmConfig) -> None:
         super().__init__(config)
-        self.embeddings = nn.Embedding(config.vocab_size, config.embedding_size)
+        self.embeddings = _embeddings(config)
         self.forward_layers = _cells(config)
         if config.state_size < config.hidden_size:
             self.backward_layers = _cells(config)
@@ -100,6 +104,8 @@ class Lstm(PreTrainedModel):
                     init.xavier_uniform_(parameter)
                 else:
                     init.zeros_(parameter)
+        elif isinstance(module, CharacterConvolutions):
+            module.reset_weights()
 
     def get_input_embeddings(self) -> nn.Module:
         """The token embeddings."""
@@ -159,6 +165,7 @@ class Lstm(PreTrainedModel):
         """[..., V] logits from states, [..., H/2] of either direction of ELMo, else [..., H]."""
         states = self.dropout(states)
         if self.output is None:
+            assert isinstance(self.embeddings, nn.Embedding)
             return F.linear(states, self.embeddings.weight)
         logits: Tensor = self.output(states)
         return logits
@@ -212,8 +219,8 @@ class Elmo(Lstm):
     for each direction, whose states are concatenated.
 
     As published: embeddings and softmax shared by the directions (section 3.1). Not as published:
-    token embeddings instead of character convolutions; no projection in the LSTMs; zero initial
-    states; a full softmax instead of a sampled one.
+    embeddings of tokens instead of character convolutions, unless `characters` is set; no
+    projection in the LSTMs; zero initial states; a full softmax instead of a sampled one.
     """
 
     config_class = ElmoConfig
@@ -222,6 +229,13 @@ class Elmo(Lstm):
         ahead = self._read(self.forward_layers, embedded)
         back = self._read(self.backward_layers, reordered(embedded, order))
         return [joined(f, b, order) for f, b in zip(ahead, back, strict=True)]
+
+
+def _embeddings(config: LstmConfig) -> nn.Embedding | CharacterConvolutions:
+    if config.characters:
+        widths = config.vocab_size, config.embedding_size
+        return CharacterConvolutions(*widths, config.characters)
+    return nn.Embedding(config.vocab_size, config.embedding_size)
 
 
 def _outputs(cell: nn.Module) -> Layer:
@@ -264,6 +278,7 @@ def _blueprint(network: type[Lstm]) -> Blueprint:
             initializer_range=architecture.initializer_range,
             tie_embeddings=architecture.tie_embeddings,
             cell=architecture.block["cell"],
+            characters=architecture.characters,
             pad_token_id=tokens.pad,
         )
         return made

@@ -1,5 +1,5 @@
-"""LSTMs, GRUs and plain cells of one and both directions: against torch's own with the same weights;
-who sees what."""
+"""Recurrent networks of one and both directions: against torch's own with the same weights; what a
+token reaches."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from harness.pretraining.objectives.transforms import apply_transform
 from tests.models.counts.head_parameters import count_trained_parameters
 from tests.models.networks import mean_loss, overfit
 
-TOKENS = Tokens(vocab_size=50, pad=0, start=1, end=2)
+TOKENS = Tokens(vocab_size=50, pad=0, start=1, end=2, texts=tuple(map(str, range(50))))
 BOTH = pytest.mark.parametrize("family", ["lstm", "bilstm"])
 CELLS: dict[str | None, Any] = {None: nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
 EACH_CELL = pytest.mark.parametrize("cell", CELLS)
@@ -117,7 +117,14 @@ def test_what_a_token_reaches(
 @BOTH
 @pytest.mark.parametrize(
     "architecture",
-    [{}, {"tie_embeddings": False}, {"embedding_size": 12}, {"cell": "gru"}, {"cell": "rnn"}],
+    [
+        {},
+        {"tie_embeddings": False},
+        {"embedding_size": 12},
+        {"cell": "gru"},
+        {"cell": "rnn"},
+        {"characters": 9},
+    ],
 )
 def test_it_is_saved_whole_and_counted(
     family: str, architecture: dict[str, Any], tmp_path: Path

@@ -21,6 +21,7 @@ from harness.finetuning.methods.parts import modules_called
 from harness.finetuning.module_discovery import names_of
 from harness.finetuning.task_model import TaskModel
 from harness.models.backbone import SoftPrompt
+from harness.models.token_tables import token_tables
 
 ATTENTION = "harness_prefix"
 """Name in transformers' registries of attention functions and masks."""
@@ -157,9 +158,9 @@ def prompt_tuning(model: TaskModel, adaptation: PromptTuning) -> None:
     backbone = model.backbone
     network: Any = backbone.network
     network.requires_grad_(False)
-    weight = network.get_input_embeddings().weight
-    tables = [m for m in network.modules() if isinstance(m, nn.Embedding) and m.weight is weight]
-    drawn = torch.randint(min(COMMONEST, len(weight)), (adaptation.length,), device=weight.device)
+    tables, device = token_tables(network), next(network.parameters()).device
+    num_tokens = network.get_input_embeddings().num_embeddings
+    drawn = torch.randint(min(COMMONEST, num_tokens), (adaptation.length,), device=device)
     pad = int(network.config.pad_token_id or 0)
     backbone.soft_prompt = SoftPrompt(
         tables[0](drawn).clone(), 0 if pad else 1, network.config.model_type in TIME_FIRST

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from harness.models import ROTARY, Architecture, Size
+from harness.models.character_convolutions import num_parameters
 from harness.models.counts.shapes import (
     decoder_layers,
     embedding_width,
@@ -177,7 +178,8 @@ def _recurrent(architecture: Architecture, size: Size, vocab_size: int) -> int:
     first, later = (gates * (linear(w, state) + linear(state, state)) for w in (width, read))
     output = 0 if recurrent_is_tied(architecture, size) else vocab_size * read
     layers = directions * (first + (size.num_layers - 1) * later)
-    return vocab_size * width + layers + output
+    tokens = num_parameters(width) if architecture.characters else vocab_size * width
+    return tokens + layers + output
 
 
 def _averaging(architecture: Architecture, size: Size, vocab_size: int) -> int:

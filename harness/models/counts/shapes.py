@@ -77,10 +77,10 @@ def key_value_width(architecture: Architecture, size: Size) -> int:
 
 
 def recurrent_is_tied(architecture: Architecture, size: Size) -> bool:
-    """Whether the output matrix of a recurrent network is the embedding, which requires the width
-    of the states that predict tokens."""
+    """Whether the output matrix of a recurrent network is the embedding, which requires a vector
+    for each token, of the width of the states that predict tokens."""
     fits = embedding_width(architecture, size) == head_width(architecture, size)
-    return architecture.tie_embeddings and fits
+    return architecture.tie_embeddings and fits and not architecture.characters
 
 
 def recurrent_widths(architecture: Architecture, size: Size) -> tuple[int, int, int]:

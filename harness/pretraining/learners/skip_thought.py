@@ -4,6 +4,8 @@ Shapes: N sentences, U decoder positions, E width of the token embeddings, H hid
 predictions.
 """
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -44,8 +46,7 @@ class SkipThought(Learner):
         super().__init__(backbone)
         own = native_pooling(backbone.representation, backbone.family)
         self.pooling = own if output.pooling == "native" else output.pooling
-        embedding = backbone.network.get_input_embeddings()
-        assert isinstance(embedding, nn.Embedding)
+        embedding: Any = backbone.network.get_input_embeddings()
         widths = embedding.embedding_dim, backbone.hidden_size
         self.next, self.previous = ConditionalGRU(*widths), ConditionalGRU(*widths)
 

@@ -44,6 +44,7 @@ def incompatibilities(run: PretrainSettings) -> Iterator[str]:
     yield from _network(run)
     yield from static_problems(run)
     yield from _vectors(run)
+    yield from _characters(run)
     for objective in run.objectives:
         yield from _representation(run, objective)
         yield from _room(run, objective, longest)
@@ -130,6 +131,22 @@ def _vectors(run: PretrainSettings) -> Iterator[str]:
         yield f"{other} the word vectors of {sources[0]}: leave one out"
     if len(sources) == 2:
         yield "init_from replaces the word vectors of model.vectors: leave one out"
+
+
+def _characters(run: PretrainSettings) -> Iterator[str]:
+    """What needs a vector for each token, which convolutions over characters compute."""
+    last = run.objectives[-1]
+    others = {
+        "init_from of static vectors": run.starts_from_vectors,
+        "model.vectors": run.model.vectors,
+        "objective.span_boundary": last.span_boundary,
+    }
+    if run.model.characters:
+        for other in (name for name, is_given in others.items() if is_given):
+            yield (
+                f"{other} needs an embedding for each token, which a network with "
+                "model.characters has not: leave one out"
+            )
 
 
 def _beside_masked_tokens(objective: Objective) -> list[str]:
