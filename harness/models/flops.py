@@ -8,7 +8,7 @@ return multiply-adds.
 from dataclasses import dataclass
 
 from harness.models import ROTARY, Architecture, Size
-from harness.models.character_convolutions import multiply_adds
+from harness.models.counts.characters import multiply_adds
 from harness.models.counts.shapes import (
     MASK_DECODER_STEPS,
     TRANSFORMED,

@@ -1,6 +1,7 @@
 """Character convolutions: against a loop over tokens and windows, and ELMo's published size."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -11,13 +12,8 @@ from harness.models import Architecture, Size
 from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
 from harness.models.build import build
-from harness.models.character_convolutions import (
-    CharacterConvolutions,
-    multiply_adds,
-    num_filters,
-    num_parameters,
-    spelled,
-)
+from harness.models.character_convolutions import CharacterConvolutions, spelled
+from harness.models.counts.characters import multiply_adds, num_filters, num_parameters
 from harness.models.embedding_noise import perturb
 from harness.models.token_tables import token_tables
 from harness.pretraining.learners.token_prediction import BiLM
@@ -54,11 +50,13 @@ def plain(made: CharacterConvolutions, text: str) -> Tensor:
             windows = [read[i : i + width] for i in range(LENGTH - width + 1)]
             found.append(max((w * filter_.T).sum() + bias for w in windows).clamp(min=0))
     vector = torch.stack(found)
+    highway: Any
     for highway in made.highways:
         gate = torch.sigmoid(highway.gate.weight @ vector + highway.gate.bias)
         new = torch.relu(highway.transform.weight @ vector + highway.transform.bias)
         vector = gate * new + (1 - gate) * vector
-    return made.projection.weight @ vector + made.projection.bias
+    projected: Tensor = made.projection.weight @ vector + made.projection.bias
+    return projected
 
 
 @torch.no_grad()
@@ -129,7 +127,8 @@ def test_initial_weights(tmp_path: Path) -> None:
     assert isinstance(table, CharacterConvolutions)
     assert 0.5 < table.characters.weight.std() < 0.65  # uniform from -1 to 1: 0.58
     assert all(p.abs().max() <= 0.05 for p in table.convolutions.parameters())
-    gates = [highway.gate.bias for highway in table.highways]
+    layers: Any = table.highways
+    gates = [highway.gate.bias for highway in layers]
     assert all(torch.equal(bias, torch.full_like(bias, -2)) for bias in gates)
     network.save_pretrained(tmp_path)
     again = type(network).from_pretrained(tmp_path)

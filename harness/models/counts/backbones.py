@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from harness.models import ROTARY, Architecture, Size
-from harness.models.character_convolutions import num_parameters
+from harness.models.counts.characters import num_parameters
 from harness.models.counts.shapes import (
     decoder_layers,
     embedding_width,

@@ -1,8 +1,8 @@
 """ELMo: Peters et al. 2018, NAACL; where the paper is silent, allenai/bilm-tf (train_elmo.py).
 
-ELMo is meant to be used frozen, under a learned mix of its layers: `evaluate.adaptation: frozen`. It
-reads tokens; `pretrain.model: {characters: 50}` gives it the convolutions of section 3.4, of words
-with `pretrain.tokenizer: {algorithm: word}`.
+ELMo is meant to be used frozen, under a learned mix of its layers: `evaluate.adaptation: frozen`.
+Its inputs are tokens; `pretrain.model: {characters: 50}` gives it the character convolutions of
+section 3.4, over words with `pretrain.tokenizer: {algorithm: word}`.
 """
 
 from harness.data.corpora.packing import Packing
