@@ -16,6 +16,13 @@ def archive(
             metavar="[FILE.tar.xz]", help="[default: stages.tar.xz in reports/<name> of the store]"
         ),
     ] = None,
+    hide_texts: Annotated[
+        bool,
+        typer.Option(
+            "--hide-texts",
+            help="digests for the texts of labels and predictions, of data that must not be copied",
+        ),
+    ] = False,
     set_: options.Overrides = None,
     variant: options.Variants = None,
     store: options.StoreFolder = options.DEFAULT_STORE,
@@ -30,7 +37,7 @@ def archive(
     with options.clear_errors():
         study = options.load_study(experiment, set_, variant, store)
         file = out or study.folder / "reports" / study.name / FILE
-        write_archive(study.results, file)
+        write_archive(study.results, file, hide_texts)
         done, total = len(study.results.finished), len(study.plan.stages)
         size = decimal(file.stat().st_size)
     options.out.print(f"{file}: {done} of {total} stages, {size}", markup=False)

@@ -8,26 +8,34 @@ from collections.abc import Iterator
 from pathlib import Path
 from shutil import copyfile
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness.analysis.results import Results
 from harness.core.files import atomic_path, relative_files
 from harness.data.corpora.token_counts import save_token_counts
+from harness.exchange.archives.hidden_texts import has_texts, without_texts
 from harness.exchange.archives.manifest import FORMAT, MANIFEST, ArchivedStage, Manifest
 from harness.execution.job import HISTORY
 from harness.store.artifacts import digest
 from harness.store.declared import read_declared
+from harness.tasks.scores import PREDICTIONS, load_predictions
 
 LARGE = (".safetensors", ".npy")
 """Endings of the files of weights and tokens."""
+PLAIN: dict[str, Any] = {"compression": "none", "use_dictionary": False, "write_statistics": False}
 PRESET = 6 | lzma.PRESET_EXTREME
 
 
-def write_archive(results: Results, path: Path) -> int:
+def write_archive(results: Results, path: Path, hide_texts: bool = False) -> int:
     """Writes all that reports, boards and comparisons read of an experiment's finished stages to
     one file. Equal results give equal bytes.
+
+    Args:
+        hide_texts: write digests for the texts of labels and predictions.
 
     Returns:
         Number of stages.
@@ -39,7 +47,7 @@ def write_archive(results: Results, path: Path) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory() as name:
         folder = Path(name)
-        stages = tuple(_archived(results, key, folder / key) for key in keys)
+        stages = tuple(_archived(results, key, folder / key, hide_texts) for key in keys)
         known = read_declared(results.store.root, results.experiment.name)
         manifest = Manifest(
             format=FORMAT, experiment=results.experiment.name, declared=known, stages=stages
@@ -57,7 +65,7 @@ def write_archive(results: Results, path: Path) -> int:
     return len(keys)
 
 
-def _archived(results: Results, key: str, out: Path) -> ArchivedStage:
+def _archived(results: Results, key: str, out: Path, hide_texts: bool) -> ArchivedStage:
     """A stage, with its files except the large ones in `out`."""
     record, stage, folder = results.finished[key], results.plan.stages[key], results.files(key)
     out.mkdir()
@@ -66,9 +74,11 @@ def _archived(results: Results, key: str, out: Path) -> ArchivedStage:
         if not name.endswith(LARGE):
             (out / name).parent.mkdir(parents=True, exist_ok=True)
             _copy_uncompressed(folder / name, out / name)
+    has_hidden = hide_texts and _hide_texts(out / PREDICTIONS)
     if stage.kind == "tokenize":
         save_token_counts(folder, out)
-    left_out = ", ".join(name for name in names if name.endswith(LARGE))
+    large = [name for name in names if name.endswith(LARGE)]
+    left_out = ", ".join([*large, *([f"texts of {PREDICTIONS}"] if has_hidden else [])])
     return ArchivedStage(
         key=key,
         kind=stage.kind,
@@ -82,6 +92,17 @@ def _archived(results: Results, key: str, out: Path) -> ArchivedStage:
     )
 
 
+def _hide_texts(file: Path) -> bool:
+    """Writes digests for the texts of predictions; whether there are any."""
+    predictions = load_predictions(file) if file.is_file() else None
+    if predictions is None or not has_texts(predictions):
+        return False
+    pq.write_table(
+        pa.Table.from_pandas(without_texts(predictions), preserve_index=False), file, **PLAIN
+    )
+    return True
+
+
 def _copy_uncompressed(file: Path, out: Path) -> None:
     """Copies a file, the compressed ones without compression: runs on the same examples have much
     in common, which only the compression of all together finds."""
@@ -89,8 +110,7 @@ def _copy_uncompressed(file: Path, out: Path) -> None:
         with np.load(file) as arrays:
             np.savez(out, **arrays)
     elif file.suffix == ".parquet":
-        plain = {"compression": "none", "use_dictionary": False, "write_statistics": False}
-        pq.write_table(pq.read_table(file), out, **plain)
+        pq.write_table(pq.read_table(file), out, **PLAIN)
     else:
         copyfile(file, out)
 

@@ -382,3 +382,42 @@ def test_committed_reports_are_made_again(
     (folder / "stages.tar.xz").write_bytes(b"no archive")
     assert not script["make"](Path("kept"))
     assert "must be an intact archive" in capsys.readouterr().err
+
+
+def test_hidden_texts(filled: Study, tmp_path: Path) -> None:
+    """Texts are digests, of which equal ones are equal; scores, reports and restored stages do not
+    change by it."""
+    study = study_in(tmp_path / "runs")
+    store, made = study.store, filled.results.finished
+    texts = {"label": [["a cat", "cats"], ["no"]], "prediction": ["cats", ""]}
+    split = {"split": "validation", "index": range(2)}
+    for key, one in made.items():
+        out = shutil.copytree(filled.store.all_files(one), tmp_path / "made" / key)
+        if one.kind == "finetune":
+            pd.DataFrame({**split, **texts}).to_parquet(out / PREDICTIONS)
+        spec = filled.plan.stages[key].spec
+        store.record(key, one.kind, one.label, spec, one.metrics, out, one.made_with, one.adopted)
+    shown, hidden = tmp_path / "shown.tar.xz", tmp_path / "hidden.tar.xz"
+    write_archive(study.results, shown)
+    write_archive(study.results, hidden, hide_texts=True)
+    run = filled.plan.finetune_runs[0].key
+    for archive, has_texts in ((shown, True), (hidden, False)):
+        with tarfile.open(archive) as tar:
+            contents = [found.read() for member in tar if (found := tar.extractfile(member))]
+        assert any(b"a cat" in content for content in contents) == has_texts
+    again = study_in(filled.folder)
+    with archived_store(hidden, again.plan) as again.store:
+        predictions = again.results.predictions(run)
+        (one, other), (none,) = predictions["label"]
+        assert len({one, other, none}) == 3 and {len(one), len(none)} == {12}
+        assert [*predictions["prediction"]] == [other, ""]
+        assert again.results.counts(run).keys() == filled.results.counts(run).keys()
+        left_out = again.store.finished()[run].left_out
+        assert left_out == f"texts of {PREDICTIONS}"
+
+
+def test_predictions_without_texts_stay_as_they_are_where_texts_are_hidden(
+    filled: Study, archive: Path, tmp_path: Path
+) -> None:
+    write_archive(filled.results, tmp_path / "hidden.tar.xz", hide_texts=True)
+    assert (tmp_path / "hidden.tar.xz").read_bytes() == archive.read_bytes()
