@@ -1,5 +1,4 @@
-"""LSTMs, GRUs and plain cells of one and both directions: against torch's own with the same weights;
-who sees what."""
+"""Recurrent networks of one and both directions: against torch with its weights; who sees what."""
 
 from pathlib import Path
 from typing import Any
