@@ -11,7 +11,7 @@ from harness.data.corpora import CORPORA, with_named_fields
 from harness.data.corpora.sources import Corpus
 from harness.data.tokenizers import TOKENIZERS
 from harness.finetuning.protocol import Protocol
-from harness.models import LEARNED_POSITIONS, MODELS, SIZES, Size
+from harness.models import BOUNDED, MODELS, SIZES, Size
 from harness.models.checkpoints import files, objectives
 from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.objectives import OBJECTIVES
@@ -126,6 +126,8 @@ def _with_small_sizes(resolved: dict[str, Any], fields: Mapping[str, Any]) -> di
         if heads := recipe.model.num_kv_heads:
             shared = small_sizes.key_value_heads(size, recipe.size, heads)
             settings["model"]["num_kv_heads"] = shared
+        if recipe.budget.is_zero:  # nothing is pretrained, whatever the size
+            del settings["budget"]
         if recipe.optimizer.kind != settings["optimizer"]["kind"]:
             resolved = resolved | {"optimizer": {}}  # the numbers of another optimiser
         resolved = _merged(_merged(resolved, settings), fields)
@@ -161,7 +163,7 @@ def evaluate_defaults(pretrain: Pretrain) -> dict[str, dict[str, Any]]:
     if is_small(pretrain):
         settings = small_sizes.evaluation_settings(pretrain.size)
     model, default = pretrain.model, Protocol().max_sequence_length
-    is_bounded = model.checkpoint or model.family in LEARNED_POSITIONS
+    is_bounded = model.checkpoint or model.family in BOUNDED
     if is_bounded and model.max_position < default:
         settings["protocol"]["max_sequence_length"] = model.max_position
     return settings

@@ -13,7 +13,7 @@ from harness.finetuning.module_names import (
 from harness.finetuning.projection_updates import Rotation
 from harness.finetuning.prompt_compatibility import unsupported_prompt
 from harness.finetuning.protocol import Finetune, Protocol
-from harness.models import FAMILIES, LEARNED_POSITIONS
+from harness.models import BOUNDED, FAMILIES
 from harness.models.checkpoints import files
 from harness.models.checkpoints.sentence_embeddings import read_embedding
 from harness.pretraining.objectives.objective import ONE_STACK
@@ -180,7 +180,7 @@ def too_small(protocol: Protocol, adaptation: Adaptation, run: Pretrain) -> str:
         found = _num_layers(run, reading_of(protocol, run))
         if adaptation.top_layers > found:
             return f"its layers are {found}, fewer than the {adaptation.top_layers} to train"
-    if isinstance(adaptation, PromptTuning) and model.family in LEARNED_POSITIONS:
+    if isinstance(adaptation, PromptTuning) and model.family in BOUNDED:
         read = protocol.max_sequence_length + adaptation.length
         if read > model.max_position:
             return (

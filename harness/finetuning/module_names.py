@@ -121,6 +121,13 @@ MODULE_NAMES: dict[str, ModuleNames] = {
     "openai-gpt": _GPT,
     "gpt2": replace(_GPT, attention=r".*\.attn"),
     "opt": _BART,
+    "gpt_neo": ModuleNames(
+        query_value=r".*\.(q_proj|v_proj)",
+        key_value=r".*\.(k_proj|v_proj)",
+        feed_forward=r".*\.mlp\.c_proj",
+        outputs=r".*\.(out_proj|c_proj)",
+        projections="q_proj k_proj v_proj out_proj c_fc c_proj lm_head",
+    ),
     **dict.fromkeys(("llama", "mistral", "gemma"), _LLAMA),
     "qwen2": replace(_LLAMA, has_biases=True),
     "t5": ModuleNames(
@@ -134,6 +141,7 @@ MODULE_NAMES: dict[str, ModuleNames] = {
     ),
     "bart": _BART,
     "mbart": _BART,
+    "marian": _BART,
     "harness_two_way_gpt2": replace(_GPT, attention=r".*\.attn", projections="c_attn c_fc c_proj"),
     **dict.fromkeys(RECURRENT, ModuleNames(has_norms=False)),
     "harness_dan": ModuleNames(projections="dense", has_norms=False),
@@ -148,6 +156,7 @@ MODEL_TYPES = {
     "lstm": "harness_lstm",
     "bilstm": "harness_bilstm",
     "elmo": "harness_elmo",
+    "transformer": "marian",
     "dan": "harness_dan",
     "static": "harness_static",
 }

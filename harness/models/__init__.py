@@ -15,6 +15,7 @@ from harness.core.config import ConfigModel
 from harness.models.sizes import SIZES, Size
 
 __all__ = [
+    "BOUNDED",
     "FAMILIES",
     "FAMILY_FIELDS",
     "LEARNED_POSITIONS",
@@ -69,6 +70,7 @@ FAMILIES: dict[str, Family] = {
     "gpt": Family("decoder", ("causal",)),  # Radford et al. 2018
     "gpt2": Family("decoder", ("causal", "prefix", "bidirectional")),  # Radford et al. 2019
     "opt": Family("decoder", ("causal",)),  # Zhang et al. 2022
+    "gpt_neo": Family("decoder", ("causal",)),  # Brown et al. 2020; Black et al. 2021
     "llama": Family("decoder", ("causal", "prefix", "bidirectional")),  # Touvron et al. 2023
     "mistral": Family("decoder", ("causal",)),  # Jiang et al. 2023; other masks have no window
     "qwen2": Family("decoder", ("causal", "prefix", "bidirectional")),  # Bai et al. 2023
@@ -76,6 +78,7 @@ FAMILIES: dict[str, Family] = {
     # Raffel et al. 2020; as one stack, it is T5's encoder
     "t5": Family("encoder_decoder", ("encoder_decoder", *_MASKED)),
     "bart": Family("encoder_decoder", ("encoder_decoder",)),  # Lewis et al. 2020
+    "transformer": Family("encoder_decoder", ("encoder_decoder",)),  # Vaswani et al. 2017
     "two_way_gpt2": Family("decoder", ("bilm",)),  # Devlin et al. 2019, section 5.1
     "lstm": Family("recurrent", ("causal",)),  # Dai and Le 2015
     "bilstm": Family("recurrent", ("bidirectional",)),  # Graves, Mohamed and Hinton 2013
@@ -94,9 +97,12 @@ FAMILIES: dict[str, Family] = {
 
 LEARNED_POSITIONS = (
     *("bert", "roberta", "albert", "electra", "deberta", "deberta_v3", "distilbert"),
-    *("gpt", "gpt2", "two_way_gpt2", "opt", "bart"),
+    *("gpt", "gpt2", "two_way_gpt2", "opt", "gpt_neo", "bart"),
 )
 """Families with learned position embeddings, which limit inputs to `max_position`."""
+
+BOUNDED = (*LEARNED_POSITIONS, "transformer")
+"""Families with a table of positions, learned or fixed, which limits inputs to `max_position`."""
 
 ROTARY = ("llama", "mistral", "qwen2", "gemma")
 """LLaMA and its kin."""
@@ -108,9 +114,9 @@ NO_ATTENTION_DROPOUT = ("t5", "xlnet", "lstm", "bilstm", "elmo", "dan", "static"
 
 FamilyName = Literal[
     "bert", "roberta", "albert", "electra", "deberta", "deberta_v3", "distilbert", "modernbert",
-    "xlnet", "gpt", "gpt2", "opt", "llama", "mistral", "qwen2", "gemma", "t5", "bart",
-    "two_way_gpt2", "lstm", "bilstm", "elmo", "dan",
-    "static", "bag_of_words", "majority", "lead", "copy", "checkpoint",
+    "xlnet", "gpt", "gpt2", "opt", "gpt_neo", "llama", "mistral", "qwen2", "gemma", "t5",
+    "bart", "transformer", "two_way_gpt2", "lstm", "bilstm", "elmo", "dan", "static",
+    "bag_of_words", "majority", "lead", "copy", "checkpoint",
 ]  # fmt: skip
 """The keys of FAMILIES."""
 
@@ -121,22 +127,20 @@ OWN_BLOCKS: Mapping[str, Mapping[str, object]] = {
     # Radford et al. 2019, section 2.3; openai/gpt-2, model.py
     "gpt2": {"positions": "learned", "norm": "pre", "residual": True, "activation": "gelu_new"},
     "dan": {"activation": "relu"},  # miyyer/dan, dan_sentiment.py
-    "lstm": {"cell": "lstm"},
-    "bilstm": {"cell": "lstm"},
-    "elmo": {"cell": "lstm"},
+    **{family: {"cell": "lstm"} for family in ("lstm", "bilstm", "elmo")},
 }
 """Family to the parts of its block that fields of `Architecture` replace, as published."""
 
 FAMILY_FIELDS: Mapping[str, tuple[str, ...]] = {
     "embedding_size": ("albert", "electra", "lstm", "bilstm", "elmo"),
     "segment_types": ("bert", "roberta", "albert", "electra"),
-    "num_decoder_layers": ("t5", "bart"),
+    "num_decoder_layers": ("t5", "bart", "transformer"),
     "share_decoder": ("t5",),
     "gated_feed_forward": ("t5",),
     "tie_embeddings": ("t5", *ROTARY, "lstm", "bilstm", "elmo"),
     "num_kv_heads": ROTARY,
     "rope_base": ROTARY,
-    "sliding_window": ("mistral",),
+    "sliding_window": ("mistral", "gpt_neo"),
     "mask_decoder": ("deberta", "deberta_v3"),
     "context_size": ("static",),
     "vectors": ("static", "bert", "roberta", "gpt2", "lstm", "bilstm", "elmo", "dan"),
@@ -199,13 +203,13 @@ class Architecture(ConfigModel):
     is GPT-2's approximation, `relu2` the square (So et al. 2021), `linear` none. Of bert, roberta,
     gpt2 and dan, whose own is `relu`."""
     cell: Literal["lstm", "gru", "rnn"] | None = None
-    """Of lstm, bilstm and elmo: gated recurrent units (`gru`, Cho et al. 2014), or a plain
-    recurrent network with tanh (`rnn`, Elman 1990), in place of LSTMs; null: LSTMs."""
+    """Of lstm, bilstm and elmo: gated recurrent units (`gru`, Cho et al. 2014) or a plain recurrent
+    network with tanh (`rnn`, Elman 1990); null: LSTMs."""
     rope_base: float | None = Field(default=None, gt=1)
     """Base of the angles of rotary positions; null: 10,000 (Su et al. 2021)."""
     sliding_window: int | None = Field(default=None, ge=1)
-    """Tokens that a token of a Mistral sees in a layer, itself included; null: 4,096 (Jiang et al.
-    2023, table 1)."""
+    """Tokens that a token sees, itself included, in each layer of a Mistral, null: 4,096 (Jiang et
+    al. 2023, table 1), or in every second layer of a GPT-Neo, null: 256, as transformers."""
     mask_decoder: Literal["enhanced"] | None = None
     """What stands between the layers of a DeBERTa and its token head: its enhanced mask decoder,
     which adds absolute positions (He et al. 2021, section 3.2), or nothing. Fine-tuning reads the

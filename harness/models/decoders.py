@@ -1,4 +1,4 @@
-"""Decoders: GPT, GPT-2 and OPT; LLaMA, Mistral, Qwen and Gemma."""
+"""Decoders: GPT, GPT-2, OPT and GPT-Neo; LLaMA, Mistral, Qwen and Gemma."""
 
 from typing import Any
 
@@ -8,6 +8,8 @@ from transformers import (
     GemmaForCausalLM,
     GPT2Config,
     GPT2LMHeadModel,
+    GPTNeoConfig,
+    GPTNeoForCausalLM,
     LlamaConfig,
     LlamaForCausalLM,
     MistralConfig,
@@ -19,6 +21,7 @@ from transformers import (
     Qwen2Config,
     Qwen2ForCausalLM,
 )
+from transformers.models.gpt_neo.modeling_gpt_neo import GPTNeoSelfAttention
 from transformers.pytorch_utils import Conv1D
 
 from harness.models import Architecture, Size
@@ -37,11 +40,31 @@ class GPT(OpenAIGPTLMHeadModel):
                 nn.init.normal_(module.weight, std=config.initializer_range)
 
 
+class GPTNeo(GPTNeoForCausalLM):
+    """GPT-Neo, whose first queries are divided by the square root of the head size.
+
+    Its attention does not divide the scores by it. Mesh TensorFlow, in which it was trained, does
+    so in the initial weights of the queries (mesh_tensorflow/transformer/attention.py,
+    `fold_scaling_into_initializer`), and transformers does not. With its weights, the scores of new
+    networks would be larger by this factor than those of GPT-2.
+    """
+
+    def __init__(self, config: GPTNeoConfig) -> None:
+        super().__init__(config)
+        for module in self.modules():
+            if isinstance(module, GPTNeoSelfAttention):
+                std = config.initializer_range * module.head_dim**-0.5
+                nn.init.normal_(module.q_proj.weight, std=std)
+
+
 ROPE_BASE = 10_000.0
 """Base of the angles of rotary positions (Su et al. 2021, section 3.2.2)."""
 WINDOW = 4096
 """Tokens that a token of Mistral 7B sees in a layer, itself included (Jiang et al. 2023, table
 1)."""
+LOCAL_WINDOW = 256
+"""The same of GPT-Neo's local layers (EleutherAI/gpt-neo, models/gpt2/gpt2.py). GPT-3's band is not
+published."""
 GPT_WIDENING = 4
 """Ratio of GPT's feed-forward and hidden sizes, which is fixed in transformers."""
 
@@ -95,6 +118,28 @@ def _opt(architecture: Architecture, size: Size, tokens: Tokens) -> OPTConfig:
     )
 
 
+def _gpt_neo(architecture: Architecture, size: Size, tokens: Tokens) -> GPTNeoConfig:
+    """Brown et al. 2020, section 2.1: GPT-2 whose layers see all earlier tokens and a band of them
+    in turn. Which of them are first is not published; in GPT-Neo, those that see all. Projections
+    of queries, keys and values have no biases."""
+    pairs, rest = divmod(size.num_layers, 2)
+    return GPTNeoConfig(
+        **tokens.fields,
+        hidden_size=size.hidden_size,
+        intermediate_size=size.intermediate_size,
+        num_layers=size.num_layers,
+        num_heads=size.num_heads,
+        attention_types=[[["global", "local"], pairs], [["global"], rest]],
+        window_size=architecture.sliding_window or LOCAL_WINDOW,
+        max_position_embeddings=architecture.max_position,
+        resid_dropout=architecture.dropout,
+        embed_dropout=architecture.dropout,
+        attention_dropout=architecture.attention_dropout,
+        initializer_range=architecture.initializer_range,
+        use_cache=False,
+    )
+
+
 def _rotary_fields(architecture: Architecture, size: Size, tokens: Tokens) -> dict[str, Any]:
     """The fields that the configurations of LLaMA and its kin share."""
     base = architecture.rope_base or ROPE_BASE
@@ -142,6 +187,7 @@ DECODERS: dict[str, Blueprint] = {
     "gpt": Blueprint(_gpt, GPT, lambda n: LinearHead(n.lm_head)),
     "gpt2": Blueprint(_gpt2, GPT2LMHeadModel, lambda n: LinearHead(n.lm_head)),
     "opt": Blueprint(_opt, OPTForCausalLM, lambda n: LinearHead(n.lm_head)),
+    "gpt_neo": Blueprint(_gpt_neo, GPTNeo, lambda n: LinearHead(n.lm_head)),
     "llama": Blueprint(_llama, LlamaForCausalLM, lambda n: LinearHead(n.lm_head)),
     "mistral": Blueprint(_mistral, MistralForCausalLM, lambda n: LinearHead(n.lm_head)),
     "qwen2": Blueprint(_qwen2, Qwen2ForCausalLM, lambda n: LinearHead(n.lm_head)),

@@ -1,5 +1,5 @@
 """Encoder-decoders: T5 (Raffel et al. 2020), optionally with shared layers or as a single stack,
-and BART."""
+BART, and the original Transformer."""
 
 from typing import Any, cast
 
@@ -8,6 +8,8 @@ from torch import Tensor, nn
 from transformers import (
     BartConfig,
     BartForConditionalGeneration,
+    MarianConfig,
+    MarianMTModel,
     T5Config,
     T5ForConditionalGeneration,
     T5PreTrainedModel,
@@ -152,28 +154,61 @@ def _t5_head(network: Any) -> Head:
     return LinearHead(network.lm_head, scaled)
 
 
+def _bart_fields(architecture: Architecture, size: Size, tokens: Tokens) -> dict[str, Any]:
+    """The fields that the configurations of BART and Marian share."""
+    return {
+        **tokens.fields,
+        "max_position_embeddings": architecture.max_position,
+        "d_model": size.hidden_size,
+        "encoder_layers": size.num_layers,
+        "decoder_layers": decoder_layers(architecture, size),
+        "encoder_attention_heads": size.num_heads,
+        "decoder_attention_heads": size.num_heads,
+        "encoder_ffn_dim": size.intermediate_size,
+        "decoder_ffn_dim": size.intermediate_size,
+        "dropout": architecture.dropout,
+        "attention_dropout": architecture.attention_dropout,
+        "init_std": architecture.initializer_range,
+        "forced_eos_token_id": tokens.end,
+        "use_cache": False,
+    }
+
+
 def _bart(architecture: Architecture, size: Size, tokens: Tokens) -> BartConfig:
     """Lewis et al. 2020, section 2.1."""
-    return BartConfig(
-        **tokens.fields,
-        max_position_embeddings=architecture.max_position,
-        d_model=size.hidden_size,
-        encoder_layers=size.num_layers,
-        decoder_layers=decoder_layers(architecture, size),
-        encoder_attention_heads=size.num_heads,
-        decoder_attention_heads=size.num_heads,
-        encoder_ffn_dim=size.intermediate_size,
-        decoder_ffn_dim=size.intermediate_size,
-        dropout=architecture.dropout,
-        attention_dropout=architecture.attention_dropout,
-        init_std=architecture.initializer_range,
-        decoder_start_token_id=tokens.end,
-        forced_eos_token_id=tokens.end,
-        use_cache=False,
+    fields = _bart_fields(architecture, size, tokens)
+    return BartConfig(decoder_start_token_id=tokens.end, **fields)
+
+
+class Transformer(MarianMTModel):
+    """Marian, whose fixed positions are buffers, so that its parameters are those that are trained.
+    The names in its files stay the same."""
+
+    def __init__(self, config: MarianConfig) -> None:
+        super().__init__(config)
+        for half in (self.model.encoder, self.model.decoder):
+            table = half.embed_positions.weight
+            del half.embed_positions.weight
+            half.embed_positions.register_buffer("weight", table.data)
+
+
+def _transformer(architecture: Architecture, size: Size, tokens: Tokens) -> MarianConfig:
+    """Vaswani et al. 2017, sections 3.1 to 3.5, by the classes of Marian: post-norm, ReLU,
+    embeddings scaled by the square root of their width and shared with the output layer, and fixed
+    sines and cosines, the sines in the lower half of a vector and not in its even places.
+
+    Targets begin with padding, as Marian's. The bias of its output layer is a constant of zeros.
+    """
+    fields = _bart_fields(architecture, size, tokens)
+    return MarianConfig(
+        activation_function="relu",
+        scale_embedding=True,
+        decoder_start_token_id=tokens.pad,
+        **fields,
     )
 
 
-def _bart_head(network: BartForConditionalGeneration) -> Head:
+def _bart_head(network: Any) -> Head:
     return lambda states: network.lm_head(states) + network.final_logits_bias
 
 
@@ -183,4 +218,5 @@ ENCODER_DECODERS: dict[str, Blueprint] = {
     "t5_shared": Blueprint(_t5, T5, _t5_head, stack=lambda network: network.encoder),
     "t5_stack": Blueprint(_t5, T5LanguageModel, _t5_head, stack=lambda network: network.encoder),
     "bart": Blueprint(_bart, BartForConditionalGeneration, _bart_head),
+    "transformer": Blueprint(_transformer, Transformer, _bart_head),
 }

@@ -1,8 +1,8 @@
 """FLOPs of one forward pass over one sequence, by `FLOPS_CONVENTION`, for every family.
 
 All products of transformers' eager attention are counted, including masked scores: those above the
-diagonal of a causal mask and outside the windows of ModernBERT and Mistral. Private functions
-return multiply-adds.
+diagonal of a causal mask and outside the windows of ModernBERT, Mistral and GPT-Neo. Private
+functions return multiply-adds.
 """
 
 from dataclasses import dataclass

@@ -51,6 +51,8 @@ SIZES: dict[str, Size] = {
     "medium": _size(8, 512),
     "base": _size(12, 768),  # Devlin et al. 2019, section 3; ALBERT, GPT, BART's halves: 6 of these
     "large": _size(24, 1024),
+    "transformer_base": _size(6, 512),  # Vaswani et al. 2017, table 3, as the next
+    "transformer_big": _size(6, 1024),
     "half_base": _size(6, 768),  # Sanh et al. 2019; BART base (Lewis et al. 2020, section 5.1)
     "half_large": _size(12, 1024),  # BART large (Lewis et al. 2020, section 2.1)
     "electra_small": _size(12, 256),  # Clark et al. 2020, table 6

@@ -53,6 +53,13 @@ def test_published_sizes_keep_the_published_numbers(name: str) -> None:
         assert large == RECIPES[name].model_copy(update={"size": SIZES["large"]})
 
 
+@pytest.mark.parametrize("size", ["nano", "base"])
+def test_a_recipe_without_pretraining_has_none_at_any_size(size: str) -> None:
+    assert run(recipe="transformer", size=size).budget == Budget(tokens=0)
+    given = run(recipe="transformer", size=size, budget={"tokens": 1000}).budget
+    assert given == Budget(tokens=1000)
+
+
 def test_a_named_model_keeps_the_settings_of_a_small_size() -> None:
     small = run(size="nano", model="albert").model
     assert (small.family, small.embedding_size) == ("albert", 128)
@@ -83,7 +90,7 @@ def test_the_rate_of_matrices_falls_with_width_and_that_of_embeddings_is_constan
 @pytest.mark.parametrize("name", NETWORKS)
 def test_every_recipe_has_the_settings_of_its_size(name: str) -> None:
     """Also the teachers, which have a size of their own; T5 scales initial weights by itself, and
-    has an optimizer of its own."""
+    has an optimizer of its own; the Transformer is not pretrained."""
     teacher = {"teacher": {"size": "nano"}} if RECIPES[name].teacher else {}
     small = run(recipe=name, size="nano", **teacher)
     is_t5 = small.model.family == "t5"
@@ -94,7 +101,7 @@ def test_every_recipe_has_the_settings_of_its_size(name: str) -> None:
         small.optimizer.embedding_learning_rate_factor,
     )
     assert small.model.dropout == 0
-    assert small.budget.tokens == default_tokens(SIZES["nano"])
+    assert small.budget.tokens == (name != "transformer") * default_tokens(SIZES["nano"])
     scale = 0.02 if is_t5 else round(0.02 * math.sqrt(768 / 64), 3)
     assert small.model.initializer_range == scale
 

@@ -132,6 +132,21 @@ def opt(a: Architecture, s: Size) -> Any:
     return hf.OPTForCausalLM(config)
 
 
+def gpt_neo(a: Architecture, s: Size) -> Any:
+    types = [["global", "local"][number % 2] for number in range(s.num_layers)]
+    config = hf.GPTNeoConfig(
+        vocab_size=VOCAB,
+        hidden_size=s.hidden_size,
+        intermediate_size=s.intermediate_size,
+        num_layers=s.num_layers,
+        num_heads=s.num_heads,
+        attention_types=[[types, 1]],
+        window_size=a.sliding_window or 256,
+        max_position_embeddings=a.max_position,
+    )
+    return hf.GPTNeoForCausalLM(config)
+
+
 def _llama(a: Architecture, s: Size) -> dict[str, Any]:
     shared = {name: value for name, value in _bert_like(a, s).items() if name != "embedding_size"}
     return {
@@ -187,20 +202,28 @@ def t5_stack(a: Architecture, s: Size) -> Any:
     return hf.T5EncoderModel(_t5(a, s))
 
 
+def _bart(a: Architecture, s: Size) -> dict[str, Any]:
+    return {
+        "vocab_size": VOCAB,
+        "max_position_embeddings": a.max_position,
+        "d_model": s.hidden_size,
+        "encoder_layers": s.num_layers,
+        "decoder_layers": a.num_decoder_layers or s.num_layers,
+        "encoder_attention_heads": s.num_heads,
+        "decoder_attention_heads": s.num_heads,
+        "encoder_ffn_dim": s.intermediate_size,
+        "decoder_ffn_dim": s.intermediate_size,
+        "attn_implementation": "eager",
+    }
+
+
 def bart(a: Architecture, s: Size) -> Any:
-    config = hf.BartConfig(
-        vocab_size=VOCAB,
-        max_position_embeddings=a.max_position,
-        d_model=s.hidden_size,
-        encoder_layers=s.num_layers,
-        decoder_layers=a.num_decoder_layers or s.num_layers,
-        encoder_attention_heads=s.num_heads,
-        decoder_attention_heads=s.num_heads,
-        encoder_ffn_dim=s.intermediate_size,
-        decoder_ffn_dim=s.intermediate_size,
-        attn_implementation="eager",
-    )
-    return hf.BartForConditionalGeneration(config)
+    return hf.BartForConditionalGeneration(hf.BartConfig(**_bart(a, s)))
+
+
+def transformer(a: Architecture, s: Size) -> Any:
+    ends = {"pad_token_id": 0, "eos_token_id": 3, "decoder_start_token_id": 0}
+    return hf.MarianMTModel(hf.MarianConfig(**_bart(a, s), **ends, activation_function="relu"))
 
 
 REFERENCE: dict[str, Callable[[Architecture, Size], Any]] = {
@@ -216,12 +239,14 @@ REFERENCE: dict[str, Callable[[Architecture, Size], Any]] = {
     "gpt": gpt,
     "gpt2": gpt2,
     "opt": opt,
+    "gpt_neo": gpt_neo,
     "llama": llama,
     "mistral": mistral,
     "qwen2": qwen2,
     "gemma": gemma,
     "t5": t5,
     "bart": bart,
+    "transformer": transformer,
 }
 
 
@@ -242,4 +267,6 @@ VARIANTS: list[Architecture] = [
     Architecture(family="t5", num_decoder_layers=4),
     Architecture(family="t5", share_decoder=True),
     Architecture(family="bart", num_decoder_layers=1, max_position=64),
+    Architecture(family="transformer", num_decoder_layers=1, max_position=64),
+    Architecture(family="gpt_neo", sliding_window=3, max_position=64),
 ]

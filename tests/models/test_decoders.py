@@ -6,11 +6,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from harness.models import SIZES, Size
+from harness.models import SIZES, Architecture, Size
+from harness.models.build import build
 from harness.pretraining.learners.token_prediction import TokenPrediction
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.recipes import RECIPES
 from tests.models.networks import (
+    TOKENS,
     mean_loss,
     meta_count,
     network,
@@ -22,7 +24,7 @@ from tests.models.networks import (
     without_gradient,
 )
 
-FAMILIES = ("gpt", "gpt2", "opt", "llama", "mistral", "qwen2", "gemma")
+FAMILIES = ("gpt", "gpt2", "opt", "gpt_neo", "llama", "mistral", "qwen2", "gemma")
 
 
 @pytest.mark.parametrize(
@@ -78,6 +80,36 @@ def test_mistral_sees_a_window_in_each_layer() -> None:
         before, after = (backbone(ids).last_hidden_state for ids in (tokens, changed))
         differs = ((before - after).abs() > 1e-6).any(2).any(0)
         assert differs.nonzero().flatten().tolist() == list(range(2, last + 1))
+
+
+@pytest.mark.parametrize(("layers", "kinds"), [(1, "g"), (2, "gl"), (5, "glglg")])
+def test_gpt_neo_is_global_and_local_in_turn(layers: int, kinds: str) -> None:
+    size = SIZES["nano"].model_copy(update={"num_layers": layers})
+    made = build(Architecture(family="gpt_neo", max_position=16), size, TOKENS, "causal", 0)
+    assert [block.attn.attention_type[0] for block in network(made).transformer.h] == [*kinds]
+
+
+def test_gpt_neo_sees_a_window_in_its_local_layers() -> None:
+    """Itself and the two before it, and in the others all."""
+    tokens, mask = text(), torch.ones(12, 12, dtype=torch.bool).tril()
+    own = network(small("gpt_neo", "causal", sliding_window=3).eval()).transformer
+    dense = network(small("gpt_neo", "causal").eval()).transformer
+    for layer, expected in ((0, mask), (1, mask & ~mask.tril(-3))):
+        attended = own(tokens, output_attentions=True).attentions[layer] > 0
+        assert torch.equal(attended, expected.expand_as(attended))
+    every = dense(tokens, output_attentions=True).attentions[1] > 0
+    assert torch.equal(every, mask.expand_as(every))
+
+
+def test_first_scores_of_gpt_neo_are_scaled() -> None:
+    """By 1 / sqrt(32) in the weights of the queries, as Mesh TensorFlow's, and not in attention."""
+    attention = network(small("gpt_neo", "causal")).transformer.h[0].attn.attention
+    stds = [float(part.weight.detach().std()) for part in (attention.q_proj, attention.k_proj)]
+    assert stds == pytest.approx([0.1 * 32**-0.5, 0.1], rel=0.05)
+    states = torch.randn(1, 2, 64)
+    query, key = attention.q_proj(states)[0, 1, :32], attention.k_proj(states)[0, :, :32]
+    _, shares = attention(states)
+    torch.testing.assert_close(shares[0, 0, 1], (key @ query).softmax(0))
 
 
 def test_gemma_scales_embeddings_and_has_norms_around_one() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import T5ForConditionalGeneration
 from transformers.models.t5.modeling_t5 import T5Stack
 
@@ -27,7 +27,7 @@ from tests.models.networks import (
     without_gradient,
 )
 
-PAIRS = ("t5", "t5_shared", "t5_v1_1", "bart")
+PAIRS = ("t5", "t5_shared", "t5_v1_1", "bart", "transformer")
 STACKS = ("bidirectional", "causal", "prefix")
 
 
@@ -102,12 +102,62 @@ def test_loss_is_that_of_transformers(name: str) -> None:
     if name == "t5":  # apart from our class
         theirs = T5ForConditionalGeneration(theirs.config).eval()
         theirs.load_state_dict(network(ours.backbone).state_dict())
-    if name == "bart":  # not all zeros
+    if name in ("bart", "transformer"):  # not all zeros
         theirs.final_logits_bias.normal_()
     out = theirs(
         input_ids=made["input_ids"], attention_mask=made["attention_mask"], labels=labels()
     )
     torch.testing.assert_close(mean_loss(ours, made), out.loss, atol=1e-5, rtol=0)
+
+
+def sines(length: int, width: int) -> Tensor:
+    """[T, H] Vaswani et al. 2017, section 3.5, the sines before the cosines."""
+    rate = 10_000 ** (-torch.arange(0, width, 2, dtype=torch.double) / width)
+    angles = torch.arange(length, dtype=torch.double)[:, None] * rate
+    return torch.cat((angles.sin(), angles.cos()), 1).float()
+
+
+def as_torchs(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The weights of a layer of Marian under the names of torch's, queries, keys and values in one
+    matrix."""
+    names = {"fc1": "linear1", "fc2": "linear2", "encoder_attn.": "multihead_attn."}
+    norms = ["self_attn_layer_norm", "encoder_attn_layer_norm", "final_layer_norm"]
+    there = [norm for norm in norms if f"{norm}.weight" in weights]
+    names |= {norm: f"norm{number}" for number, norm in enumerate(there, 1)}
+    found = {}
+    for name, weight in weights.items():
+        for ours, theirs in names.items():
+            name = name.replace(ours, theirs) if name.startswith(ours) else name
+        found[name] = weight
+    for part in {name.split(".")[0] for name in found if "_proj" in name}:
+        for kind in ("weight", "bias"):
+            three = [found.pop(f"{part}.{one}_proj.{kind}") for one in "qkv"]
+            found[f"{part}.in_proj_{kind}"] = torch.cat(three)
+    return found
+
+
+@torch.no_grad()
+def test_the_transformer_is_that_of_torch_on_scaled_embeddings() -> None:
+    """Vaswani et al. 2017: torch's encoder and decoder layers, post-norm with ReLU, with the same
+    weights, on embeddings times sqrt(H) and sines (sections 3.4 and 3.5)."""
+    backbone, source, target = small("transformer", "encoder_decoder").eval(), text(), text(seed=1)
+    own = network(backbone).model
+    embedded = [own.shared(x) * 8 + sines(12, 64) for x in (source, target)]
+    fields = {"d_model": 64, "nhead": 2, "dim_feedforward": 256, "batch_first": True}
+    states, decoded = embedded
+    for ours in own.encoder.layers:
+        layer = nn.TransformerEncoderLayer(**fields).eval()
+        layer.load_state_dict(as_torchs(ours.state_dict()))
+        states = layer(states)
+    ahead = torch.ones(12, 12, dtype=torch.bool).triu(1)
+    for ours in own.decoder.layers:
+        layer = nn.TransformerDecoderLayer(**fields).eval()
+        layer.load_state_dict(as_torchs(ours.state_dict()))
+        decoded = layer(decoded, states, tgt_mask=ahead)
+    found = backbone(source, decoder_input_ids=target).last_hidden_state
+    torch.testing.assert_close(found, decoded, atol=1e-5, rtol=1e-5)
+    logits = backbone.token_logits(found)
+    torch.testing.assert_close(logits, found @ own.shared.weight.T, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("representation", STACKS)

@@ -1,5 +1,4 @@
-"""Recurrent networks of one and both directions: against torch's own with the same weights; what a
-token reaches."""
+"""Recurrent networks of one and both directions: against torch with its weights; who sees what."""
 
 from pathlib import Path
 from typing import Any

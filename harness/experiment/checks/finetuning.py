@@ -26,7 +26,7 @@ from harness.finetuning.settings_compatibility import (
     settings_problem,
 )
 from harness.finetuning.task_chain import OF_VECTORS, WITHIN_BATCH, IntermediateTask
-from harness.models import LEARNED_POSITIONS
+from harness.models import BOUNDED
 from harness.tasks.perturbation import alignment_problem
 
 
@@ -151,7 +151,7 @@ def _length_problems(arm: Arm) -> Problems:
     """Inputs longer than the position embeddings of a network. Those of a checkpoint are in its
     files; see `model.data_problems`."""
     model, protocol = arm.pretrain.model, arm.evaluate.protocol
-    if model.family not in LEARNED_POSITIONS:
+    if model.family not in BOUNDED:
         return
     if protocol.max_sequence_length > model.max_position:
         yield (

@@ -6,7 +6,7 @@ CHANGED_WORDS = "changed_words"
 STRONGEST, CHANCE = "strongest", "chance"
 """Names of the values of CHANGED_WORDS."""
 ATTRIBUTED = (
-    *("bert", "roberta", "albert", "electra", "distilbert", "gpt", "gpt2", "opt"),
+    *("bert", "roberta", "albert", "electra", "distilbert", "gpt", "gpt2", "opt", "gpt_neo"),
     "lstm",
 )
 """Families with CHANGED_WORDS: position embeddings are added to those of tokens before any norm, or

@@ -9,9 +9,13 @@ from harness.models.checkpoints.files import METADATA, own_family, read_config, 
 
 TYPES = {
     **{name: name for name in ("bert", "roberta", "albert", "electra", "deberta", "distilbert")},
-    **{name: name for name in ("modernbert", "xlnet", "gpt2", "opt", "t5", "bart", *ROTARY)},
+    **{
+        name: name
+        for name in ("modernbert", "xlnet", "gpt2", "opt", "gpt_neo", "t5", "bart", *ROTARY)
+    },
     "deberta-v2": "deberta_v3",
     "openai-gpt": "gpt",
+    "marian": "transformer",
 }
 """model_type of transformers to the family with the same class."""
 

@@ -128,6 +128,12 @@ def _gpt(architecture: Architecture, size: Size, vocab_size: int) -> int:
     return tables + size.num_layers * _layer(size) + last_norm - removed
 
 
+def _gpt_neo(architecture: Architecture, size: Size, vocab_size: int) -> int:
+    """GPT-2 without biases of queries, keys and values."""
+    biases = 3 * size.attention_size
+    return _gpt(architecture, size, vocab_size) - size.num_layers * biases
+
+
 def _llama(architecture: Architecture, size: Size, vocab_size: int) -> int:
     """RMS norms; biases of queries, keys and values in Qwen alone."""
     hidden, width = size.hidden_size, size.attention_size
@@ -158,10 +164,16 @@ def _t5(architecture: Architecture, size: Size, vocab_size: int, with_decoder: b
     return count + layers * (layer + attention) + around
 
 
-def _bart(architecture: Architecture, size: Size, vocab_size: int) -> int:
-    around = position_rows(architecture) * size.hidden_size + norm(size.hidden_size)
+def _transformer(architecture: Architecture, size: Size, vocab_size: int) -> int:
+    """Vaswani et al. 2017: one table of tokens, fixed positions, no norm of the embeddings."""
     decoder = decoder_layers(architecture, size) * (_layer(size) + _attention(size))
-    return vocab_size * size.hidden_size + size.num_layers * _layer(size) + decoder + 2 * around
+    return vocab_size * size.hidden_size + size.num_layers * _layer(size) + decoder
+
+
+def _bart(architecture: Architecture, size: Size, vocab_size: int) -> int:
+    """The Transformer with learned positions and a norm of the embeddings in each half."""
+    around = position_rows(architecture) * size.hidden_size + norm(size.hidden_size)
+    return _transformer(architecture, size, vocab_size) + 2 * around
 
 
 def _two_way(architecture: Architecture, size: Size, vocab_size: int) -> int:
@@ -201,8 +213,10 @@ _OTHERS: Mapping[str, Callable[[Architecture, Size, int], int]] = {
     "gpt": _gpt,
     "gpt2": _gpt,
     "opt": _gpt,
+    "gpt_neo": _gpt_neo,
     **dict.fromkeys(ROTARY, _llama),
     "bart": _bart,
+    "transformer": _transformer,
     "two_way_gpt2": _two_way,
     "lstm": _recurrent,
     "bilstm": _recurrent,

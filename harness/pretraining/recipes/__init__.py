@@ -44,6 +44,7 @@ from harness.pretraining.recipes.spanbert import spanbert
 from harness.pretraining.recipes.t5 import t5
 from harness.pretraining.recipes.t5_v1_1 import t5_v1_1
 from harness.pretraining.recipes.tinybert import tinybert
+from harness.pretraining.recipes.transformer import transformer
 from harness.pretraining.recipes.ul2 import ul2
 from harness.pretraining.recipes.unilm import unilm
 from harness.pretraining.recipes.xlnet import xlnet
@@ -81,6 +82,7 @@ RECIPES: dict[str, Pretrain] = {
     "bart": bart,
     "plbart": plbart,
     "ul2": ul2,
+    "transformer": transformer,
     "lm_lstm": lm_lstm,
     "sa_lstm": sa_lstm,
     "elmo": elmo,

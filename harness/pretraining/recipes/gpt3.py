@@ -1,5 +1,6 @@
 """GPT-3 175B: Brown et al. 2020, arXiv 2005.14165. GPT-2 with exactly these changes, and attention
-to all earlier tokens in every layer, where every second one of GPT-3's has a local band."""
+to all earlier tokens in every layer, where every second one of GPT-3's has a local band (section
+2.1); `pretrain.model: {family: gpt_neo}` gives these layers."""
 
 from harness.models import SIZES
 from harness.pretraining.budget import Phase

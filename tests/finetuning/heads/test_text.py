@@ -37,10 +37,11 @@ NATIVE = [
     ("t5_shared", "encoder_decoder"),
     ("t5_v1_1", "encoder_decoder"),
     ("bart", "encoder_decoder"),
+    ("transformer", "encoder_decoder"),
     ("gpt", "causal"),
     ("gpt2", "causal"),
     ("llama", "causal"),
-    *((name, "causal") for name in ("opt", "mistral", "qwen2", "gemma")),
+    *((name, "causal") for name in ("opt", "gpt_neo", "mistral", "qwen2", "gemma")),
 ]
 OTHERS = [("gpt2", "prefix"), ("llama", "prefix"), ("t5", "causal"), ("bert", "causal")]
 OTHERS += [("lstm", "causal")]

@@ -76,7 +76,9 @@ def test_every_adaptation_learns_or_is_refused_when_planned(
     assert last < first
 
 
-@pytest.mark.parametrize("name", ["bert", "distilbert", "gpt2", "llama", "t5", "bart"])
+@pytest.mark.parametrize(
+    "name", ["bert", "distilbert", "gpt2", "gpt_neo", "llama", "t5", "bart", "transformer"]
+)
 def test_names_found_in_a_network_match_the_listed_modules(name: str) -> None:
     network = make_backbone(name).network
     listed, found = MODULE_NAMES[network.config.model_type], discovered(network)

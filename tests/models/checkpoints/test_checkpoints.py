@@ -58,6 +58,12 @@ BART = {
 XLNET = {"d_model": 32, "n_layer": 2, "n_head": 2, "d_inner": 64}
 KIN = {**BERT, "num_key_value_heads": 1, "head_dim": 16}
 OPT = {**BERT, "ffn_dim": 64, "word_embed_proj_dim": 32}
+NEO = {
+    "hidden_size": 32,
+    "num_layers": 2,
+    "num_heads": 2,
+    "attention_types": [[["global", "local"], 1]],
+}
 ENDS = {"bos_token_id": 2, "eos_token_id": 3, "pad_token_id": 0}
 
 NETWORKS: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
@@ -80,9 +86,11 @@ NETWORKS: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
     "qwen2": ("Qwen2Config", "Qwen2ForCausalLM", KIN, "qwen2", "causal"),
     "gemma": ("GemmaConfig", "GemmaForCausalLM", KIN, "gemma", "causal"),
     "opt": ("OPTConfig", "OPTForCausalLM", OPT, "opt", "causal"),
+    "gpt_neo": ("GPTNeoConfig", "GPTNeoForCausalLM", NEO, "gpt_neo", "causal"),
     "t5": ("T5Config", "T5ForConditionalGeneration", T5, "t5", "encoder_decoder"),
     "mt5": ("MT5Config", "MT5ForConditionalGeneration", T5, "checkpoint", "encoder_decoder"),
     "bart": ("BartConfig", "BartForConditionalGeneration", BART, "bart", "encoder_decoder"),
+    "marian": ("MarianConfig", "MarianMTModel", BART, "transformer", "encoder_decoder"),
 }
 
 

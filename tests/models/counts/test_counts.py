@@ -69,6 +69,9 @@ PUBLISHED = [
     ("opt", "gpt3_13b", 50_272, {"max_position": 2048}, 12_853_473_280),
     ("opt", "opt_30b", 50_272, {"max_position": 2048}, 29_974_540_288),
     ("opt", "opt_66b", 50_272, {"max_position": 2048}, 65_719_701_504),
+    # EleutherAI/gpt-neo-125m and -1.3B
+    ("gpt_neo", "base", GPT2_VOCAB, {"max_position": 2048}, 125_198_592),
+    ("gpt_neo", "gpt3_xl", GPT2_VOCAB, {"max_position": 2048}, 1_315_575_808),
     ("llama", "llama_7b", 32_000, UNTIED, 6_738_415_616),  # Touvron et al. 2023, table 2: 6.7B,
     ("llama", "llama_13b", 32_000, UNTIED, 13_015_864_320),  # 13.0B,
     ("llama", "llama_33b", 32_000, UNTIED, 32_528_943_616),  # 32.5B,
@@ -109,7 +112,7 @@ PUBLISHED = [
 
 
 def numbers(network: nn.Module) -> int:
-    return sum(parameter.numel() for parameter in network.parameters())
+    return sum(parameter.numel() for parameter in network.parameters() if parameter.requires_grad)
 
 
 def test_every_family_is_counted() -> None:
@@ -144,6 +147,13 @@ def test_counts_of_gpt3(size: str, millions: int) -> None:
     architecture = Architecture(family="gpt2", max_position=2048)
     count = count_parameters(architecture, SIZES[size], GPT2_VOCAB)
     assert count / 1e6 == pytest.approx(millions, rel=4e-3)
+
+
+@pytest.mark.parametrize(("size", "millions"), [("transformer_base", 65), ("transformer_big", 213)])
+def test_counts_of_the_transformer(size: str, millions: int) -> None:
+    """Vaswani et al. 2017, table 3, with about 37,000 tokens (section 5.1)."""
+    count = count_parameters(Architecture(family="transformer"), SIZES[size], 37_000)
+    assert count / 1e6 == pytest.approx(millions, rel=0.03)
 
 
 @pytest.mark.parametrize(("family", "size", "vocab_size", "more", "count"), PUBLISHED)

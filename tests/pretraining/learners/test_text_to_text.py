@@ -48,7 +48,7 @@ def learner(name: str, *objectives: Objective) -> TokenPrediction:
     return TokenPrediction(backbone, objectives, 0.02)
 
 
-@pytest.mark.parametrize("name", ["t5", "t5_shared", "t5_v1_1", "bart"])
+@pytest.mark.parametrize("name", ["t5", "t5_shared", "t5_v1_1", "bart", "transformer"])
 @pytest.mark.parametrize("name_of_objective", TEXT_OBJECTIVES)
 def test_decoders_loss_is_that_of_transformers(name: str, name_of_objective: str) -> None:
     """Which makes the decoder's input of the labels itself: the start token is the family's own."""
