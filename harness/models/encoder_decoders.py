@@ -184,7 +184,7 @@ class Transformer(MarianMTModel):
     """Marian, whose fixed positions are buffers, so that its parameters are those that are trained,
     and are saved, so that AutoModel does not miss them."""
 
-    _keys_to_ignore_on_save: list[str] = []
+    _keys_to_ignore_on_save: list[str] = []  # noqa: RUF012 - as transformers declares it
 
     def __init__(self, config: MarianConfig) -> None:
         super().__init__(config)
