@@ -181,8 +181,10 @@ def _bart(architecture: Architecture, size: Size, tokens: Tokens) -> BartConfig:
 
 
 class Transformer(MarianMTModel):
-    """Marian, whose fixed positions are buffers, so that its parameters are those that are trained.
-    The names in its files stay the same."""
+    """Marian, whose fixed positions are buffers, so that its parameters are those that are trained,
+    and are saved, so that AutoModel does not miss them."""
+
+    _keys_to_ignore_on_save: list[str] = []  # noqa: RUF012 - as transformers declares it
 
     def __init__(self, config: MarianConfig) -> None:
         super().__init__(config)

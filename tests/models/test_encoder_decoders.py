@@ -143,7 +143,7 @@ def test_the_transformer_is_that_of_torch_on_scaled_embeddings() -> None:
     backbone, source, target = small("transformer", "encoder_decoder").eval(), text(), text(seed=1)
     own = network(backbone).model
     embedded = [own.shared(x) * 8 + sines(12, 64) for x in (source, target)]
-    fields = {"d_model": 64, "nhead": 2, "dim_feedforward": 256, "batch_first": True}
+    fields: Any = {"d_model": 64, "nhead": 2, "dim_feedforward": 256, "batch_first": True}
     states, decoded = embedded
     for ours in own.encoder.layers:
         layer = nn.TransformerEncoderLayer(**fields).eval()
@@ -151,9 +151,9 @@ def test_the_transformer_is_that_of_torch_on_scaled_embeddings() -> None:
         states = layer(states)
     ahead = torch.ones(12, 12, dtype=torch.bool).triu(1)
     for ours in own.decoder.layers:
-        layer = nn.TransformerDecoderLayer(**fields).eval()
-        layer.load_state_dict(as_torchs(ours.state_dict()))
-        decoded = layer(decoded, states, tgt_mask=ahead)
+        above = nn.TransformerDecoderLayer(**fields).eval()
+        above.load_state_dict(as_torchs(ours.state_dict()))
+        decoded = above(decoded, states, tgt_mask=ahead)
     found = backbone(source, decoder_input_ids=target).last_hidden_state
     torch.testing.assert_close(found, decoded, atol=1e-5, rtol=1e-5)
     logits = backbone.token_logits(found)
