@@ -24,8 +24,8 @@ class Tokens:
     """Whether inputs are pairs of texts."""
     words: tuple[str, ...] = ()
     """[V] the word that each token represents, or "" (`Vocabulary.words`)."""
-    texts: tuple[str, ...] = ()
-    """[V] of each token (`Vocabulary.texts`)."""
+    pieces: tuple[str, ...] = ()
+    """[V] each token as the tokenizer writes it (`Vocabulary.pieces`)."""
 
     @property
     def fields(self) -> dict[str, Any]:

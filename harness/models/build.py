@@ -88,7 +88,7 @@ def build(
         torch.manual_seed(seed)
         network: Any = blueprint.network._from_config(config)
     if architecture.characters:
-        network.get_input_embeddings().spell(tokens.texts)
+        network.get_input_embeddings().spell(tokens.pieces)
     network.train()
     return Backbone(network, blueprint, name, architecture.family, representation)
 

@@ -20,7 +20,7 @@ from harness.pretraining.learners.token_prediction import BiLM
 from tests.models.networks import mean_loss, overfit
 
 TEXTS = ("[PAD]", "[CLS]", "[SEP]", "[MASK]", "cat", "cats", "##s", "longest words", "longest word")
-TOKENS = Tokens(vocab_size=len(TEXTS), pad=0, start=1, end=2, texts=TEXTS)
+TOKENS = Tokens(vocab_size=len(TEXTS), pad=0, start=1, end=2, pieces=TEXTS)
 SIZE = Size(num_layers=2, hidden_size=32, num_heads=1, intermediate_size=8)
 LENGTH = 13
 
@@ -163,7 +163,7 @@ def test_noise_is_added_to_their_embeddings() -> None:
 
 
 def test_texts_are_needed() -> None:
-    tokens = Tokens(vocab_size=5, pad=0, start=1, end=2, texts=("a", "b"))
+    tokens = Tokens(vocab_size=5, pad=0, start=1, end=2, pieces=("a", "b"))
     architecture = Architecture(family="elmo", characters=9)
     with pytest.raises(ValueError, match=r"needs the texts of 5 tokens, but has those of 2"):
         build(architecture, SIZE, tokens, "bilm", seed=0)

@@ -23,7 +23,7 @@ from harness.pretraining.objectives.transforms import apply_transform
 from tests.models.counts.head_parameters import count_trained_parameters
 from tests.models.networks import mean_loss, overfit
 
-TOKENS = Tokens(vocab_size=50, pad=0, start=1, end=2, texts=tuple(map(str, range(50))))
+TOKENS = Tokens(vocab_size=50, pad=0, start=1, end=2, pieces=tuple(map(str, range(50))))
 BOTH = pytest.mark.parametrize("family", ["lstm", "bilstm"])
 CELLS: dict[str | None, Any] = {None: nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
 EACH_CELL = pytest.mark.parametrize("cell", CELLS)

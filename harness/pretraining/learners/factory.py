@@ -138,7 +138,7 @@ def make_learner(
         vocabulary.sep,
         pair_format=spec.packing.format in PAIR_FORMATS,
         words=vocabulary.words,
-        texts=vocabulary.texts,
+        pieces=vocabulary.pieces,
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

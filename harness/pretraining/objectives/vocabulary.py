@@ -38,8 +38,9 @@ class Vocabulary:
     words: tuple[str, ...] = ()
     """[size] the word of a token without its word-start mark; "" for special tokens and for
     continuations of words."""
-    texts: tuple[str, ...] = ()
-    """[size] what a token reads, with its mark of a start, end or continuation of a word."""
+    pieces: tuple[str, ...] = ()
+    """[size] each token as the tokenizer writes it, with its mark of a start, end or continuation
+    of a word."""
     word_end: np.ndarray | None = None
     """[size] bool: tokens that end a word, of a tokenizer that marks these and not the starts."""
 
@@ -110,7 +111,7 @@ class Vocabulary:
             sentinels=np.array([further[name] for name in names], dtype=np.int64),
             extra={token: i for token, i in further.items() if not is_sentinel(token)},
             words=_words(tokenizer, tokens, (starts if ends is None else ends) & ~special),
-            texts=tuple(tokens),
+            pieces=tuple(tokens),
             word_end=ends,
         )
 
