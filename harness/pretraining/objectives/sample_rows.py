@@ -34,8 +34,8 @@ def sample_rows(text: int, length: int, rng: np.random.Generator) -> tuple[Rows,
     maskable = is_word[tokens]
     starts = maskable & ((np.arange(length) - len(before)) % SENTENCE == 0)
     lengths = np.full(NUM_ROWS, length)
-    nothing, names = np.zeros_like(tokens), np.where(maskable, tokens, -1)
-    rows = Rows(tokens, nothing, maskable, lengths, starts, identifiers=names)
+    nothing, numbers = np.zeros_like(tokens), np.where(maskable, tokens, -1)
+    rows = Rows(tokens, nothing, maskable, lengths, starts, identifiers=numbers)
     return rows, vocabulary
 
 
@@ -49,5 +49,5 @@ def padded_rows(length: int, rng: np.random.Generator) -> tuple[Rows, Vocabulary
     tokens[np.arange(NUM_ROWS), lengths - 1] = vocabulary.sep
     starts = rows.sentence_starts & text
     maskable = rows.maskable & text
-    names = np.where(maskable, tokens, -1)
-    return Rows(tokens, rows.types, maskable, lengths, starts, identifiers=names), vocabulary
+    numbers = np.where(maskable, tokens, -1)
+    return Rows(tokens, rows.types, maskable, lengths, starts, identifiers=numbers), vocabulary

@@ -20,7 +20,6 @@ from harness.pretraining.objectives.batches import BatchMaker, MadeBatch
 from harness.pretraining.objectives.expected_lengths import expected_lengths
 from harness.pretraining.objectives.held_out import held_out_batches
 from harness.pretraining.objectives.identifiers import StreamIdentifiers
-from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.vocabulary import Vocabulary
 
 TEXTS = (
@@ -139,8 +138,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("library")
 
 
-MASKED = OBJECTIVES["masked_identifiers"]
-assert isinstance(MASKED, Objective)
+((_, MASKED),) = OBJECTIVES["masked_identifiers"].components
 LENGTH = 256
 
 
