@@ -12,10 +12,11 @@ from harness.pretraining.objectives.shown_batch import ShownRow, Token
 PAGE = Path(__file__).with_name("objective_examples.md")
 HEAD = """# What each objective reads and predicts
 
-One sequence of the micro-world under each named objective; of a mixture, one of each component. In
-the text, the tokens that the transform masks, changes or moves are bold; in the input, those that
-differ from the text. Without an input, the network reads the text. A batch of `glove` is of counts,
-not of text: the first line has words, the second the context of each.
+One sequence of the micro-world under each named objective, of Python where it reads identifiers; of
+a mixture, one of each component. In the text, the tokens that the transform masks, changes or moves
+are bold; in the input, those that differ from the text. Without an input, the network reads the
+text. A batch of `glove` is of counts, not of text: the first line has words, the second the context
+of each.
 
 `harness show objectives NAME --examples 5` prints more, and `harness data show EXPERIMENT --arm ARM
 --step 1000` the batch of an update of a declared run, in colour.

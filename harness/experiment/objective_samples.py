@@ -1,4 +1,5 @@
-"""What the network of an objective reads and predicts, on sentences of the micro-world."""
+"""What the network of an objective reads and predicts, on sentences of the micro-world or
+lines of Python."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -24,6 +25,19 @@ SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 NUM_SENTINELS = 20
 MAX_STEPS = 1_000
 CORPUS = MicroworldCorpus(num_tokens=2_000)
+CODE = (
+    "def mean ( values ) :",
+    "total = sum ( values )",
+    "return total / len ( values )",
+    "def update ( table , default ) :",
+    "for key , value in table . items ( ) :",
+    "if value is None : # missing",
+    "table . set ( key , default )",
+    "return table",
+)
+"""Lines of Python, for objectives that read identifiers."""
+Documents = list[list[list[str]]]
+"""The words of each sentence of each document; marks are words."""
 
 
 def objective_rows(name: str, number: int) -> list[dict[str, str]]:
@@ -44,7 +58,9 @@ def objective_rows(name: str, number: int) -> list[dict[str, str]]:
 def example_rows(objective: AnyObjective) -> Iterator[ShownRow]:
     """Sequences of an objective, of its components in turn, and sentences with both neighbours;
     without end."""
-    names = _names(objective)
+    is_code = any(part.objective.reads_identifiers for part in parts_of(objective))
+    documents = _code() if is_code else _documents()
+    names = _names(objective, documents)
     vocabulary = _vocabulary(names)
     losses = {part.objective.sentence_pair for part in parts_of(objective)}
     packing = Packing(
@@ -52,7 +68,7 @@ def example_rows(objective: AnyObjective) -> Iterator[ShownRow]:
         pairs="contiguous" if len(losses) > 1 else None,
     )
     maker = BatchMaker(
-        _stream(names),
+        _stream(names, documents),
         vocabulary,
         objective,
         packing,
@@ -76,19 +92,22 @@ def _plain(row: ShownRow) -> dict[str, str]:
     return texts if row.pair is None else {**texts, "pair": str(row.pair)}
 
 
+def _code() -> Documents:
+    return [[line.split() for line in CODE]]
+
+
 @cache
-def _documents() -> list[list[list[str]]]:
-    """The words of each sentence of each document; marks are words."""
+def _documents() -> Documents:
     return [
         [sentence.replace(".", " .").replace(",", " ,").split() for sentence in document]
         for document in read_documents(CORPUS)
     ]
 
 
-def _names(objective: AnyObjective) -> list[str]:
+def _names(objective: AnyObjective, documents: Documents) -> list[str]:
     """The vocabulary: special tokens, mode tokens, words, sentinels."""
     modes = dict.fromkeys(part.mode_token for part in parts_of(objective) if part.mode_token)
-    words = sorted({word for document in _documents() for one in document for word in one})
+    words = sorted({word for document in documents for one in document for word in one})
     sentinels = [f"<extra_id_{number}>" for number in range(NUM_SENTINELS)]
     return [*SPECIAL, *modes, *words, *sentinels]
 
@@ -98,17 +117,21 @@ def _vocabulary(names: list[str]) -> Vocabulary:
     sentinels = np.array([names.index(f"<extra_id_{k}>") for k in range(NUM_SENTINELS)])
     extra = {name: i for i, name in enumerate(names) if name[0] == "[" and i >= len(SPECIAL)}
     pad, _, cls, sep, mask = range(len(SPECIAL))
+    texts = tuple(f" {name}" for name in names)
     return Vocabulary(
-        len(names), pad, cls, sep, mask, special, ~special, sentinels=sentinels, extra=extra
+        *(len(names), pad, cls, sep, mask, special, ~special),
+        sentinels=sentinels,
+        extra=extra,
+        texts=texts,
     )
 
 
-def _stream(names: list[str]) -> TokenStream:
+def _stream(names: list[str], documents: Documents) -> TokenStream:
     ids = {name: number for number, name in enumerate(names)}
-    sentences = list(chain.from_iterable(_documents()))
+    sentences = list(chain.from_iterable(documents))
     tokens = np.array([ids[word] for one in sentences for word in one], dtype=np.uint16)
     return TokenStream(
         tokens,
         np.cumsum([0, *map(len, sentences)]),
-        np.cumsum([0, *map(len, _documents())]),
+        np.cumsum([0, *map(len, documents)]),
     )

@@ -8,7 +8,13 @@ from typing import Any
 
 from harness.pretraining.objectives import outputs
 from harness.pretraining.objectives.objective import Component, Mixture, Objective
-from harness.pretraining.objectives.transforms import denoising, masking, order, spans
+from harness.pretraining.objectives.transforms import (
+    denoising,
+    identifiers,
+    masking,
+    order,
+    spans,
+)
 
 
 def _dropped_spans(transform: Any) -> Objective:
@@ -75,6 +81,13 @@ def _unilm() -> Mixture:
     )
 
 
+def _codet5() -> Mixture:
+    """Wang et al. 2021, section 3.2: span corruption and masked identifiers in equal parts, the
+    former last, so that held-out losses are of it."""
+    parts = (_dropped_spans(identifiers.MaskedIdentifiers()), _t5())
+    return Mixture(mixture=tuple(Component(objective=part) for part in parts))
+
+
 OBJECTIVES: dict[str, Objective | Mixture] = {
     "mlm": Objective(),
     "whole_word_mlm": Objective(transform=masking.TokenMasking(whole_word=True)),
@@ -126,6 +139,9 @@ OBJECTIVES: dict[str, Objective | Mixture] = {
     "denoising_infill": _whole_text(denoising.Denoising(infill_rate=0.3)),
     "denoising_permute": _whole_text(denoising.Denoising(permute_sentences=1.0)),
     "denoising_rotate": _whole_text(denoising.Denoising(rotate_rate=1.0)),
+    # Wang et al. 2021, section 3.2: masked identifiers alone, and with span corruption
+    "masked_identifiers": _dropped_spans(identifiers.MaskedIdentifiers()),
+    "codet5": _codet5(),
     "skip_thought": Objective(  # Kiros et al. 2015, section 2.1
         transform=order.Identity(), representation="causal", output=outputs.NeighbourSentences()
     ),

@@ -96,7 +96,11 @@ class BatchMaker:
         self.components = parts_of(objective)
         self.batch_size, self.seed = batch_size, seed
         self.decoder_start = vocabulary.pad if decoder_start is None else decoder_start
-        self.layout = Layout(stream, vocabulary)
+        self.layout = Layout(
+            stream,
+            vocabulary,
+            with_identifiers=any(part.objective.reads_identifiers for part in self.components),
+        )
         self.sampling = NegativeSampling(stream.tokens, vocabulary)
         self.lengths = [phase.sequence_length for phase in phases]
         shares = np.cumsum([phase.fraction for phase in phases])

@@ -16,6 +16,7 @@ from harness.pretraining.objectives.objective import AnyObjective, Objective, pa
 from harness.pretraining.objectives.sample_rows import SENTENCE, SPECIALS, sample_rows
 from harness.pretraining.objectives.transforms import apply_transform
 from harness.pretraining.objectives.transforms.denoising import Denoising
+from harness.pretraining.objectives.transforms.identifiers import MaskedIdentifiers
 from harness.pretraining.objectives.transforms.masking import (
     Masking,
     NgramMasking,
@@ -160,6 +161,13 @@ def _span_corruption(transform: SpanCorruption, text: int, length: int) -> Expec
     return Expectation(text - noise if transform.replacement == "drop" else text, noise, noise)
 
 
+def _masked_identifiers(transform: MaskedIdentifiers, text: int, length: int) -> Expectation:
+    """Of Python files, whose names repeat the more often the longer a row is: fitted by hand to
+    rows of 64 to 1,024 tokens of Python 3.11's standard library, with 2,000 and 32,000 entries of
+    byte-level BPE, which differ by up to 7 % from it on either side."""
+    return Expectation(0.875 * text, 0.29 * text, 1 + 0.87 * text**0.77)
+
+
 def _prefix(transform: Prefix, text: int, length: int) -> Expectation:
     """The target length is uniform between two whole numbers, with at least 1 token per side."""
     least = min(max(1, math.ceil(transform.min_target_fraction * text - 1e-9)), text - 1)
@@ -196,6 +204,7 @@ CLOSED_FORMS: Mapping[type[Transform], Callable[[Any, int, int], Expectation]] =
     NgramMasking: _masking,
     SpanMasking: _span_masking,
     SpanCorruption: _span_corruption,
+    MaskedIdentifiers: _masked_identifiers,
     Prefix: _prefix,
     Denoising: _denoising,
     PermutationOrder: _permutation_order,

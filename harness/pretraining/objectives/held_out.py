@@ -122,7 +122,8 @@ def _batches(
     objective: Objective,
     decoder_start: int,
 ) -> list[Batch]:
-    layout, sampling = Layout(stream, vocabulary), NegativeSampling(stream.tokens, vocabulary)
+    layout = Layout(stream, vocabulary, with_identifiers=objective.reads_identifiers)
+    sampling = NegativeSampling(stream.tokens, vocabulary)
     before = np.cumsum(layout.lengths(sequences))
     sequences = sequences.take(slice(0, 1 + int(np.searchsorted(before, MAX_TOKENS))))
     batches = []

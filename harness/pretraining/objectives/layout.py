@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.data.corpora.packing import Sequences
+from harness.pretraining.objectives.identifiers import StreamIdentifiers
 from harness.pretraining.objectives.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -49,6 +50,9 @@ class Rows:
     first_segment: np.ndarray | None = None
     """[B] tokens of the first segment with its special tokens, all of a row without a second; None
     if no row has a second."""
+    identifiers: np.ndarray | None = None
+    """[B, T] int64 number of the identifier that a token is part of, -1 elsewhere; None unless they
+    were sought."""
 
     @property
     def source_lengths(self) -> np.ndarray:
@@ -67,6 +71,7 @@ class Rows:
             self.lengths[one],
             self.sentence_starts[one, real],
             None if self.first_segment is None else self.first_segment[one],
+            None if self.identifiers is None else self.identifiers[one, real],
         )
 
 
@@ -85,11 +90,18 @@ def read_only(rows: Rows) -> Iterator[None]:
 
 
 class Layout:
-    """Lays out sequences of one stream with one tokenizer's special tokens."""
+    """Lays out sequences of one stream with one tokenizer's special tokens.
 
-    def __init__(self, stream: "TokenStream", vocabulary: Vocabulary) -> None:
+    Args:
+        with_identifiers: whether rows have the identifiers of their text.
+    """
+
+    def __init__(
+        self, stream: "TokenStream", vocabulary: Vocabulary, *, with_identifiers: bool = False
+    ) -> None:
         self.stream = stream
         self.vocabulary = vocabulary
+        self.identifiers = StreamIdentifiers(stream, vocabulary) if with_identifiers else None
         self.document_starts = np.asarray(stream.sentences)[np.asarray(stream.documents)]
 
     def lengths(self, sequences: Sequences) -> np.ndarray:
@@ -110,6 +122,7 @@ class Layout:
         tokens = np.where(real, self.vocabulary.sep, self.vocabulary.pad)
         tokens[:, 0] = self.vocabulary.cls
         maskable, sentence_starts = np.zeros_like(real), np.zeros_like(real)
+        identifiers = np.full_like(tokens, -1) if self.identifiers else None
         second = sequences.b_end - sequences.b_start
         b_column = lengths - 1 - second
         a_column = np.ones_like(lengths)
@@ -121,10 +134,12 @@ class Layout:
             tokens[row, target] = self.stream.tokens[source]
             maskable[row, target] = True
             sentence_starts[row, target] = self._starts_sentence(source)
+            if self.identifiers and identifiers is not None:
+                identifiers[row, target] = self.identifiers.at(source)
         in_second = real & (column >= b_column[:, None]) & (second > 0)[:, None]
         types = in_second * self.vocabulary.second_type
         first_segment = np.where(second > 0, b_column, lengths)
-        return Rows(tokens, types, maskable, lengths, sentence_starts, first_segment)
+        return Rows(tokens, types, maskable, lengths, sentence_starts, first_segment, identifiers)
 
     def _places(
         self, start: np.ndarray, end: np.ndarray, column: np.ndarray

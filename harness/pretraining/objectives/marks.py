@@ -42,4 +42,5 @@ def _with_mode(rows: Rows, mode_token: str | None, vocabulary: Vocabulary) -> Ro
         rows.lengths + 1,
         np.insert(rows.sentence_starts, 1, False, axis=1),
         None if rows.first_segment is None else rows.first_segment + 1,
+        None if rows.identifiers is None else np.insert(rows.identifiers, 1, -1, axis=1),
     )

@@ -37,7 +37,7 @@ COMBINATIONS: list[tuple[OutputKind, tuple[Representation, ...], tuple[str, ...]
     ("next_token", ("bidirectional",), ("none",)),
     ("next_token", ("bilm",), ("none",)),
     ("next_token", ("permuted",), ("permutation_order",)),
-    ("dropped_spans", TO_TEXT, ("span_corruption", "prefix")),
+    ("dropped_spans", TO_TEXT, ("span_corruption", "masked_identifiers", "prefix")),
     (
         "whole_text",
         TO_TEXT,
@@ -89,6 +89,11 @@ class Objective(ConfigModel):
     def predicts_text(self) -> bool:
         """Whether the target is a text that follows the source, not tokens at source positions."""
         return self.output.kind in ("dropped_spans", "whole_text")
+
+    @property
+    def reads_identifiers(self) -> bool:
+        """Whether rows need the identifiers of their text."""
+        return self.transform.kind == "masked_identifiers"
 
     @property
     def formula(self) -> str:

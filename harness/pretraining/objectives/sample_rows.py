@@ -13,7 +13,8 @@ SPECIALS = 2
 
 
 def sample_rows(text: int, length: int, rng: np.random.Generator) -> tuple[Rows, Vocabulary]:
-    """Rows [NUM_ROWS, length] of distinct random words, and a vocabulary with a sentinel for each.
+    """Rows [NUM_ROWS, length] of distinct random words, each an identifier, and a vocabulary with a
+    sentinel for each.
 
     Args:
         text: tokens of the text of a row.
@@ -33,7 +34,9 @@ def sample_rows(text: int, length: int, rng: np.random.Generator) -> tuple[Rows,
     maskable = is_word[tokens]
     starts = maskable & ((np.arange(length) - len(before)) % SENTENCE == 0)
     lengths = np.full(NUM_ROWS, length)
-    return Rows(tokens, np.zeros_like(tokens), maskable, lengths, starts), vocabulary
+    nothing, numbers = np.zeros_like(tokens), np.where(maskable, tokens, -1)
+    rows = Rows(tokens, nothing, maskable, lengths, starts, identifiers=numbers)
+    return rows, vocabulary
 
 
 def padded_rows(length: int, rng: np.random.Generator) -> tuple[Rows, Vocabulary]:
@@ -45,4 +48,6 @@ def padded_rows(length: int, rng: np.random.Generator) -> tuple[Rows, Vocabulary
     tokens = np.where(text, rows.tokens, vocabulary.pad)
     tokens[np.arange(NUM_ROWS), lengths - 1] = vocabulary.sep
     starts = rows.sentence_starts & text
-    return Rows(tokens, rows.types, rows.maskable & text, lengths, starts), vocabulary
+    maskable = rows.maskable & text
+    numbers = np.where(maskable, tokens, -1)
+    return Rows(tokens, rows.types, maskable, lengths, starts, identifiers=numbers), vocabulary

@@ -11,6 +11,9 @@ import numpy as np
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
+NO_TEXT = "\N{REPLACEMENT CHARACTER}"
+"""Text of special tokens, such as of unknown words, and of a part of a character."""
+
 
 @dataclass(frozen=True)
 class Vocabulary:
@@ -41,6 +44,9 @@ class Vocabulary:
     pieces: tuple[str, ...] = ()
     """[size] each token as the tokenizer writes it, with its mark of a start, end or continuation
     of a word."""
+    texts: tuple[str, ...] = ()
+    """[size] the text of a token within a text, with the space that begins or ends its word;
+    NO_TEXT for special tokens."""
     word_end: np.ndarray | None = None
     """[size] bool: tokens that end a word, of a tokenizer that marks these and not the starts."""
 
@@ -112,6 +118,7 @@ class Vocabulary:
             extra={token: i for token, i in further.items() if not is_sentinel(token)},
             words=_words(tokenizer, tokens, (starts if ends is None else ends) & ~special),
             pieces=tuple(tokens),
+            texts=_texts(tokenizer, tokens, ends),
             word_end=ends,
         )
 
@@ -127,4 +134,20 @@ def _words(
     return tuple(
         text.strip() if marked[i] or (i not in special and not any(map(str.isalnum, text))) else ""
         for i, text in enumerate(texts)
+    )
+
+
+def _texts(
+    tokenizer: "PreTrainedTokenizerFast",
+    tokens: Sequence[str],
+    ends: np.ndarray | None,
+) -> tuple[str, ...]:
+    """Text of each token; decoders drop the space before the first one, so that each follows an
+    "a"."""
+    decode = tokenizer.backend_tokenizer.decoder.decode
+    special = set(tokenizer.all_special_ids)
+    spaces = np.zeros(len(tokens), dtype=bool) if ends is None else ends
+    return tuple(
+        NO_TEXT if number in special else decode(["a", token])[1:] + " " * int(space)
+        for number, (token, space) in enumerate(zip(tokens, spaces, strict=True))
     )

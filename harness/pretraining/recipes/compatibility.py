@@ -7,6 +7,7 @@ from harness.models import Size
 from harness.pretraining.objectives.distillation import Relations
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.outputs import Cooccurrence, NeighbourSentences, WithGenerator
+from harness.pretraining.objectives.transforms.identifiers import MaskedIdentifiers
 from harness.pretraining.objectives.transforms.spans import SpanCorruption, spans_needed
 from harness.pretraining.recipes.pair_compatibility import mark_problems, pair_problems
 from harness.pretraining.recipes.static_compatibility import embedding_problems, static_problems
@@ -179,6 +180,11 @@ def _room(run: PretrainSettings, objective: Objective, longest: int) -> Iterator
                 f"span_corruption of {longest} tokens needs tokenizer.sentinels of at least "
                 f"{needed}, but it is {run.tokenizer.sentinels}"
             )
+    if isinstance(transform, MaskedIdentifiers) and run.tokenizer.sentinels < 2:
+        yield (
+            "masked_identifiers needs tokenizer.sentinels of at least 2, for a name and the end, "
+            f"but it is {run.tokenizer.sentinels}; CodeT5 has 100"
+        )
 
 
 def _teacher(run: PretrainSettings, longest: int) -> Iterator[str]:

@@ -58,7 +58,10 @@ EVERY = pytest.mark.parametrize("name", OBJECTIVES)
 def vocabulary() -> Vocabulary:
     special = (np.arange(VOCAB) < FIRST) | np.isin(np.arange(VOCAB), SENTINELS)
     starts = np.arange(VOCAB) % 3 != 0
-    return Vocabulary(VOCAB, 0, 2, 3, 4, special, starts, sentinels=SENTINELS, extra=MODES)
+    texts = tuple(f" w{token}" if start else f"c{token}" for token, start in enumerate(starts))
+    return Vocabulary(
+        *(VOCAB, 0, 2, 3, 4, special, starts), sentinels=SENTINELS, extra=MODES, texts=texts
+    )
 
 
 @cache

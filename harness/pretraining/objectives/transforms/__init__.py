@@ -17,7 +17,14 @@ from pydantic_core import CoreSchema
 from harness.core.config import kind_from_name
 from harness.core.errors import MemberError
 from harness.pretraining.objectives.layout import Rows, read_only
-from harness.pretraining.objectives.transforms import denoising, masking, order, result_check, spans
+from harness.pretraining.objectives.transforms import (
+    denoising,
+    identifiers,
+    masking,
+    order,
+    result_check,
+    spans,
+)
 from harness.pretraining.objectives.transforms.transform import Transform, TransformResult
 from harness.pretraining.objectives.vocabulary import Vocabulary
 
@@ -29,6 +36,7 @@ TRANSFORMS: dict[type[Transform], Function] = {
     masking.NgramMasking: masking.ngram_masking,
     masking.SpanMasking: masking.span_masking,
     spans.SpanCorruption: spans.span_corruption,
+    identifiers.MaskedIdentifiers: identifiers.masked_identifiers,
     order.Prefix: order.prefix,
     order.Deshuffling: order.deshuffling,
     denoising.Denoising: denoising.denoising,

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from harness.pretraining.objectives.transforms import TRANSFORMS, apply_transform
 from harness.pretraining.objectives.transforms.denoising import Denoising
+from harness.pretraining.objectives.transforms.identifiers import MaskedIdentifiers
 from harness.pretraining.objectives.transforms.masking import (
     NgramMasking,
     SpanMasking,
@@ -50,6 +51,7 @@ SETTINGS: tuple[Any, ...] = (
     SpanCorruption(noise="iid", mask_rate=0.4),
     SpanCorruption(replacement="drop"),
     SpanCorruption(noise="iid", replacement="mask_token", random_token_rate=0.5),
+    MaskedIdentifiers(),
     Prefix(),
     Prefix(min_target_fraction=0.25, max_target_fraction=0.25),
     Deshuffling(),
@@ -66,7 +68,12 @@ SETTINGS: tuple[Any, ...] = (
     PermutationOrder(),
     ContextWindow(),
 )
-FIXED = (Identity(), Denoising(), Prefix(min_target_fraction=0.25, max_target_fraction=0.25))
+FIXED = (
+    Identity(),
+    Denoising(),
+    MaskedIdentifiers(),
+    Prefix(min_target_fraction=0.25, max_target_fraction=0.25),
+)
 """Deterministic transforms."""
 any_transform = st.sampled_from(SETTINGS)
 any_lengths = st.lists(
@@ -141,12 +148,16 @@ def test_another_seed_gives_another_result(transform: Any) -> None:
 def test_rows_differ_from_one_another(transform: Any) -> None:
     """Equal rows of a batch have different noise."""
     one = make_rows([[90]])
-    rows = type(one)(*(np.repeat(getattr(one, f.name), 20, axis=0) for f in fields(one)))
+    rows = type(one)(*(repeated(getattr(one, f.name), 20) for f in fields(one)))
     inputs = apply_transform(transform, rows, np.random.default_rng(0), VOCABULARY)
     drawn = [array for array in (inputs.order, inputs.window) if array is not None]
     noise = drawn[0] if drawn else inputs.inputs
     distinct = len(np.unique(noise, axis=0))
     assert distinct == 1 if transform in FIXED else distinct > 15
+
+
+def repeated(array: np.ndarray | None, times: int) -> Any:
+    return None if array is None else np.repeat(array, times, axis=0)
 
 
 @given(any_transform, any_lengths, any_seed)
@@ -167,6 +178,9 @@ def test_source_and_dropped_text_give_the_text_back(
             assert result.dropped is not None
             dropped = real(*result.dropped, row)
             assert restored(transform, source, dropped, result.chosen[row], text) == text
+        elif transform.kind == "masked_identifiers":
+            assert result.dropped is not None
+            assert with_spans(source, real(*result.dropped, row)) == text
         elif transform.kind == "denoising":
             hidden = transform.mask_rate + transform.infill_rate + transform.delete_rate
             plain = sorted(token for token in text if token != SEP)
@@ -178,15 +192,7 @@ def restored(
     transform: SpanCorruption, source: list[int], dropped: list[int], chosen: np.ndarray, text: Any
 ) -> list[int]:
     if transform.replacement == "sentinel":
-        spans: dict[int, list[int]] = {}
-        for token in dropped:
-            if token in VOCABULARY.sentinels:
-                spans[token] = []
-            else:
-                spans[list(spans)[-1]].append(token)
-        assert list(spans) == VOCABULARY.sentinels[: len(spans)].tolist()
-        assert spans[list(spans)[-1]] == [], "the last sentinel ends the target"
-        return [t for token in source for t in spans.get(token, [token])]
+        return with_spans(source, dropped)
     left, lost = iter(source), iter(dropped)
     merged = []
     for is_noise in chosen[1 : len(text) + 1]:
@@ -195,6 +201,19 @@ def restored(
         merged.append(next(lost) if is_noise else kept)
     assert next(lost, None) is None and next(left, None) is None
     return merged
+
+
+def with_spans(source: list[int], dropped: list[int]) -> list[int]:
+    """The source with the span of each sentinel in its place."""
+    spans: dict[int, list[int]] = {}
+    for token in dropped:
+        if token in VOCABULARY.sentinels:
+            spans[token] = []
+        else:
+            spans[list(spans)[-1]].append(token)
+    assert list(spans) == VOCABULARY.sentinels[: len(spans)].tolist()
+    assert spans[list(spans)[-1]] == [], "the last sentinel ends the target"
+    return [t for token in source for t in spans.get(token, [token])]
 
 
 def test_no_text_at_all_survives_every_transform() -> None:

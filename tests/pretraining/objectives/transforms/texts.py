@@ -51,8 +51,21 @@ def make_rows(lengths: list[list[int]], seed: int = 0, mode: bool = False) -> Ro
     maskable = (tokens >= SPECIAL) & (tokens < MODE)
     sentence_starts = maskable & (rng.random(tokens.shape) < 0.1)
     return Rows(
-        tokens, np.zeros_like(tokens), maskable, np.array([*map(len, rows)]), sentence_starts
+        *(tokens, np.zeros_like(tokens), maskable, np.array([*map(len, rows)]), sentence_starts),
+        identifiers=identifiers_of(tokens, maskable),
     )
+
+
+def identifiers_of(tokens: np.ndarray, maskable: np.ndarray) -> np.ndarray:
+    """[B, T] numbers of made-up names: of every third token, which begins a word, with the tokens
+    that continue the word."""
+    found = np.full_like(tokens, -1)
+    for row, column in zip(*np.nonzero(maskable & (tokens % 3 == 1)), strict=True):
+        end = column + 1
+        while end < tokens.shape[1] and maskable[row, end] and tokens[row, end] % 3 == 0:
+            end += 1
+        found[row, column:end] = hash(tuple(tokens[row, column:end].tolist())) % 2**40
+    return found
 
 
 def equal_rows(count: int, length: int) -> Rows:
