@@ -11,7 +11,6 @@ from harness.data import python_stdlib
 from harness.data.corpora.load_corpus import paragraphs
 from harness.data.corpora.packing import Packing
 from harness.data.corpora.token_stream import TokenStream
-from harness.data.corpora.tokenization import write_streams
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
 from harness.pretraining.budget import Phase
@@ -21,6 +20,7 @@ from harness.pretraining.objectives.expected_lengths import expected_lengths
 from harness.pretraining.objectives.held_out import held_out_batches
 from harness.pretraining.objectives.identifiers import StreamIdentifiers
 from harness.pretraining.objectives.vocabulary import Vocabulary
+from tests.token_streams import write_streams
 
 TEXTS = (
     ' def| add|(|self|,| it|em|):\n """| Adds| it|em|.\n """\n self|._|it|em|s|.|add|(|it|em|)',
