@@ -25,6 +25,7 @@ from harness.data.corpora.token_counts import token_counts
 from harness.data.corpora.token_stream import TokenStream
 from harness.exchange.archives import read_archive
 from harness.exchange.archives.archived_store import archived_store, restore_archive
+from harness.exchange.archives.hidden_texts import has_texts, without_texts
 from harness.exchange.archives.manifest import MANIFEST
 from harness.exchange.archives.read_archive import opened
 from harness.exchange.archives.write_archive import write_archive
@@ -401,10 +402,10 @@ def test_hidden_texts(filled: Study, tmp_path: Path) -> None:
     write_archive(study.results, shown)
     write_archive(study.results, hidden, hide_texts=True)
     run = filled.plan.finetune_runs[0].key
-    for archive, has_texts in ((shown, True), (hidden, False)):
+    for archive, is_shown in ((shown, True), (hidden, False)):
         with tarfile.open(archive) as tar:
             contents = [found.read() for member in tar if (found := tar.extractfile(member))]
-        assert any(b"a cat" in content for content in contents) == has_texts
+        assert any(b"a cat" in content for content in contents) == is_shown
     again = study_in(filled.folder)
     with archived_store(hidden, again.plan) as again.store:
         predictions = again.results.predictions(run)
@@ -421,3 +422,15 @@ def test_predictions_without_texts_stay_as_they_are_where_texts_are_hidden(
 ) -> None:
     write_archive(filled.results, tmp_path / "hidden.tar.xz", hide_texts=True)
     assert (tmp_path / "hidden.tar.xz").read_bytes() == archive.read_bytes()
+
+
+def test_hidden_names_of_groups_keep_their_numbers() -> None:
+    """`load_groups` numbers groups by the order of their names; names of one word stay."""
+    names = ["what is b", "a text of words", "what is b", "zebra", None]
+    frame = pd.DataFrame({"label": [1.0] * 5, "prediction": [0.0] * 5, "group": names})
+    hidden = without_texts(frame)
+    assert has_texts(frame) and not has_texts(hidden) and not {*names[:4]} & {*hidden["group"]}
+    found, expected = (pd.factorize(one["group"], sort=True)[0] for one in (hidden, frame))
+    assert found.tolist() == expected.tolist() == [1, 0, 1, 2, -1]
+    domains = frame.assign(group=["headlines", "images", "images", "headlines", None])
+    assert not has_texts(domains) and without_texts(domains).equals(domains)
