@@ -60,7 +60,7 @@ def compute(study: "Study", jobs: int | None, executor: str, address: str | None
     if not done.failed or study.results.scored:
         _show(study)
     if done.failed:
-        options.err.print(f"{len(done.failed)} stages failed; see 'harness status'", style="red")
+        options.err.print(f"failed stages: {len(done.failed)}; see 'harness status'", style="red")
         raise typer.Exit(options.FAILED)
 
 

@@ -36,5 +36,5 @@ def work(
         f"{study.name}: {count}; {len(done.finished)} of {len(study.plan.stages)} done"
     )
     if done.failed:
-        options.err.print(f"{len(done.failed)} stages failed; see 'harness status'", style="red")
+        options.err.print(f"failed stages: {len(done.failed)}; see 'harness status'", style="red")
         raise typer.Exit(options.FAILED)

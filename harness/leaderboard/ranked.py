@@ -6,9 +6,11 @@ from functools import cache
 
 import pandas as pd
 
+from harness.analysis.columns import SuiteColumns
 from harness.analysis.comparison.differences import MAX_ROWS, Compared, Comparer
-from harness.analysis.comparison.resampling import arm_runs
+from harness.analysis.comparison.resampling import Counts, arm_runs
 from harness.analysis.results import stage_counts
+from harness.analysis.statistics.bootstrap import Runs
 from harness.leaderboard.build import row_names
 from harness.leaderboard.imported import ImportedBlock
 from harness.leaderboard.imported_runs import ImportedRuns, imported_runs
@@ -81,6 +83,21 @@ def ranked(
     return Ranked(table, compared, found, tuple(published))
 
 
+def _runs(
+    arms: Sequence[str], scores: pd.DataFrame, counts: Counts, layout: SuiteColumns
+) -> dict[str, dict[str, Runs]]:
+    """The runs of the rows, which are scored on the same examples, or on those of a micro-world for
+    each pretraining seed.
+
+    Raises:
+        ValueError: neither.
+    """
+    try:
+        return arm_runs(arms, scores, counts, layout)
+    except ValueError:
+        return arm_runs(arms, scores, counts, layout, examples_by_seed=True)
+
+
 def _with_ranks(block: ImportedBlock, ranks: Mapping[str, Row]) -> Published:
     rows = (ranks.get(block.unique(row.name), row) for row in block.published.rows)
     named = zip(rows, block.published.rows, strict=True)
@@ -110,7 +127,7 @@ def _ranked(
         imports = ImportedRuns.none()
     of_store = cache(lambda key: stage_counts(store, found[key]))
     try:
-        runs = arm_runs(
+        runs = _runs(
             [*(row.name for row in table.rows), *imports.rows],
             pd.concat([named, imports.scores]) if imports.rows else named,
             lambda key: imports.counts[key] if key in imports.counts else of_store(key),

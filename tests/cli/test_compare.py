@@ -1,11 +1,13 @@
 """How `harness compare` names arms of experiments and of their variants."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+import harness
 from harness.cli import options
 from harness.cli.app import app
 
@@ -55,3 +57,32 @@ def test_two_experiments_without_arms_are_ordered(monkeypatch: pytest.MonkeyPatc
     assert (found.exit_code, found.output) == (0, "a.yaml and b.yaml@long\n")
     found = CliRunner().invoke(app, ["compare", "a.yaml", "b.yaml", "--average", "mean_of_tasks"])
     assert found.exit_code == 2
+
+
+WORLDS = """
+name: worlds
+question: Is counting words better than the largest class?
+pretrain: {size: nano, corpus: microworld, budget: {tokens: 0}}
+grid: {pretrain.recipe: [majority, bag_of_words]}
+seeds: {pretrain: 2, finetune: 1, world: per_seed}
+evaluate: {tasks: [micro-sst2]}
+"""
+
+
+def test_arms_of_one_experiment_are_compared_as_in_its_report(tmp_path: Path) -> None:
+    """Also with a micro-world for each seed, and however the experiment is named."""
+    file, store = tmp_path / "worlds.yaml", tmp_path / "runs"
+    file.write_text(WORLDS)
+    study = harness.load(file, store=store)
+    study.run(executor="serial")
+    expected = study.compare("bag_of_words", "majority").render("csv")
+    assert (
+        study.compare("bag_of_words", "majority", harness.load(file, store=store)).render("csv")
+        == expected
+    )
+    rest = ["--store", str(store), "--format", "csv"]
+    for arms in (["bag_of_words", "majority"], ["bag_of_words", f"{file}:majority"]):
+        found = CliRunner().invoke(app, ["compare", str(file), *arms, *rest])
+        assert (found.exit_code, found.output.strip()) == (0, expected.strip())
+    board = CliRunner().invoke(app, ["leaderboard", str(file), "--store", str(store)])
+    assert board.exit_code == 0 and "without significance tests" not in board.output

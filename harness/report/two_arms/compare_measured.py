@@ -41,15 +41,23 @@ Sides = Mapping[str, MeasuredArm]
 def compare(
     first: tuple[Results, str], second: tuple[Results, str], average: str | None = None
 ) -> ArmComparison:
-    """As `compare_arms`; the name of the second arm may also be one for `measured_arm`.
+    """As `compare_arms`; the name of the second arm may also be one for `measured_arm`. Results of
+    one experiment that was loaded twice are those of one, whose report has the same figures.
 
     Raises:
         ValueError: as `compare_arms` or `compare_measured`.
     """
     results, name = second
+    if _is_same(first[0], results):
+        second = first[0], name
     if name in results.arms or not is_measured(results.store, name):
         return compare_arms(first, second, average)
     return compare_measured(of_results(*first), measured_arm(results.store, name), average)
+
+
+def _is_same(one: Results, other: Results) -> bool:
+    """Whether two results are of the same experiment in the same store."""
+    return one.store.root == other.store.root and one.experiment == other.experiment
 
 
 def compare_measured(

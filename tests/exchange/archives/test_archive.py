@@ -432,5 +432,6 @@ def test_hidden_names_of_groups_keep_their_numbers() -> None:
     assert has_texts(frame) and not has_texts(hidden) and not {*names[:4]} & {*hidden["group"]}
     found, expected = (pd.factorize(one["group"], sort=True)[0] for one in (hidden, frame))
     assert found.tolist() == expected.tolist() == [1, 0, 1, 2, -1]
-    domains = frame.assign(group=["headlines", "images", "images", "headlines", None])
+    words: list[Any] = ["headlines", "images", "images", "headlines", None]
+    domains = frame.assign(group=words)
     assert not has_texts(domains) and without_texts(domains).equals(domains)
