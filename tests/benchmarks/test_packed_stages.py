@@ -44,7 +44,7 @@ class OneByOne(Backend):
 def test_arms_are_pretrained_with_their_teachers_first(tmp_path: Path) -> None:
     plan = Study.load("paradigms", OVERRIDES, tmp_path).plan
     stages = packed_stages.pretraining_stages(plan, ["skipgram", "glove"])
-    assert len(stages) == 31
+    assert len(stages) == 35
     assert not {"skipgram", "glove", "scratch"} & {stage.label.split(",")[0] for stage in stages}
     workspace = Workspace(tmp_path)
     jobs = packed_stages.make_jobs(stages, workspace, plan.experiment.compute)

@@ -49,3 +49,8 @@ class Distillation(ConfigModel):
     """Also learn the relations of self-attention (MiniLM; Wang et al. 2020, 2021)."""
     init_from_teacher: bool = False
     """Initial weights are the teacher's embeddings and every other layer (Sanh et al. 2019)."""
+
+    @property
+    def relation_weight(self) -> float:
+        """Of the relations, read as the weights of the other losses; 0 without."""
+        return self.relations.weight if self.relations else 0.0
