@@ -85,13 +85,14 @@ def claims(
         options.require(run or not budget, "--budget has an effect with --run only")
         found = [_priced(*of, store, jobs) for of in _tests_of(ids or []).items()]
     first = each_claim_once(found)
-    ordered = first if once else first + _others(found, first)
+    every = first + _others(found, first)
+    chosen = first if once else every
     cannot = [one for one in found if not one.study]
-    options.print_table(["experiment", "claims", "time"], [one.row for one in ordered + cannot])
-    options.out.print(f"each claim once: {_sum(first)}; all: {_sum(ordered)}", markup=False)
+    options.print_table(["experiment", "claims", "time"], [one.row for one in chosen + cannot])
+    options.out.print(f"each claim once: {_sum(first)}; all: {_sum(every)}", markup=False)
     if not run:
         return
-    for one in _within(ordered, seconds):
+    for one in _within(chosen, seconds):
         _compute(one, jobs)
     _write_board(store / "reports", out)
 

@@ -106,9 +106,8 @@ def find(name: str, folder: Path) -> Path | None:
 def _apply(source: Source, declared: Mapping[str, Any], name: str) -> None:
     """Applies a variant and appends its name to the experiment's, unless the variant sets one."""
     if name not in declared:
-        message = unknown_name("the variant", name, declared)
-        if not declared:
-            message = "the experiment declares no variants; leave it out"
+        none = "the experiment declares no variants; leave it out"
+        message = unknown_name("the variant", name, declared) if declared else none
         source.problems[Place((AFTER_ALL_FILES, "", 0), f"--variant {name}"), message] = None
         return
     before = copy.deepcopy(source.data)

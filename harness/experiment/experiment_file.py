@@ -31,6 +31,6 @@ def read_text(path: Path) -> str:
 
 def _near_file(path: Path) -> str:
     files = {file.stem: str(file) for file in path.parent.glob("*.yaml")}
-    files |= {Path(name).stem: name for name in shipped_experiments()}
+    files |= {name: name for name in shipped_experiments()}
     near = get_close_matches(path.stem, files, n=1)
     return f"; did you mean {files[near[0]]}?" if near else ""

@@ -86,8 +86,8 @@ def ranked(
 def _runs(
     arms: Sequence[str], scores: pd.DataFrame, counts: Counts, layout: SuiteColumns
 ) -> dict[str, dict[str, Runs]]:
-    """The runs of the rows, which are scored on the same examples, or on those of a micro-world for
-    each pretraining seed.
+    """The runs of the rows, which are scored on the same examples, or, if all rows have the same
+    pretraining seeds, on those of a micro-world for each seed.
 
     Raises:
         ValueError: neither.
@@ -95,6 +95,10 @@ def _runs(
     try:
         return arm_runs(arms, scores, counts, layout)
     except ValueError:
+        shown = scores[scores["arm"].isin(list(arms))]
+        seeds = shown.groupby("arm")["pretrain_seed"].agg(frozenset)
+        if len(set(seeds)) > 1:  # rows of different seeds would share no examples
+            raise
         return arm_runs(arms, scores, counts, layout, examples_by_seed=True)
 
 

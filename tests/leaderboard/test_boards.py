@@ -19,6 +19,8 @@ from harness.leaderboard.table import NO_AVERAGES
 from harness.store.recorded import SCORE_COLUMNS, RecordedExperiment, recorded_experiments
 from harness.store.store import Store
 from harness.tasks import SUITES, TASKS
+from harness.tasks.scores import LABELS, save_counts
+from tests import filled_store
 from tests.filled_store import EVIL, fill
 
 
@@ -138,6 +140,28 @@ def test_runs_that_are_gone_leave_plain_ranks_with_the_reason(store):
     found = tied(table, scores, store)
     assert found.rows == table.rows
     assert found.ranking.endswith("without significance tests: 1 runs are no longer in the store.")
+
+
+def test_rows_are_ranked_by_tests_world_by_world_if_they_have_the_same_worlds(
+    tmp_path, monkeypatch
+):
+    """Runs of the second seed are scored on other examples than those of the first."""
+
+    def save(path, splits):
+        other = path.parent.name.endswith("-1")
+        flip = {
+            split: {**found, LABELS: found[LABELS][::-1] if other else found[LABELS]}
+            for split, found in splits.items()
+        }
+        save_counts(path, flip)
+
+    monkeypatch.setattr(filled_store, "save_counts", save)
+    store = fill(tmp_path)
+    assert "without significance tests" not in board_table("swag", store).ranking
+    frame = pd.concat([one.scores for one in recorded_experiments(store)])
+    fewer = frame[(frame["arm"] != "good") | (frame["pretrain_seed"] == 0)]
+    found = tied(build(fewer, "swag-v1"), fewer, store)
+    assert "without significance tests: runs must be scored on the same examples" in found.ranking
 
 
 def test_damaged_runs_leave_plain_ranks_with_the_reason(tmp_path):

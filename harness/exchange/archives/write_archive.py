@@ -26,6 +26,8 @@ from harness.tasks.scores import PREDICTIONS, load_predictions
 
 LARGE = (".safetensors", ".npy")
 """Endings of the files of weights and tokens."""
+TEXTS = f"texts of {PREDICTIONS}"
+"""What an archive leaves out whose texts are hidden."""
 PLAIN: dict[str, Any] = {"compression": "none", "use_dictionary": False, "write_statistics": False}
 PRESET = 6 | lzma.PRESET_EXTREME
 
@@ -74,11 +76,12 @@ def _archived(results: Results, key: str, out: Path, hide_texts: bool) -> Archiv
         if not name.endswith(LARGE):
             (out / name).parent.mkdir(parents=True, exist_ok=True)
             _copy_uncompressed(folder / name, out / name)
-    has_hidden = hide_texts and _hide_texts(out / PREDICTIONS)
+    were_hidden = TEXTS in record.left_out  # in the archive from which the stage was restored
+    has_hidden = hide_texts and not were_hidden and _hide_texts(out / PREDICTIONS)
     if stage.kind == "tokenize":
         save_token_counts(folder, out)
     large = [name for name in names if name.endswith(LARGE)]
-    left_out = ", ".join([*large, *([f"texts of {PREDICTIONS}"] if has_hidden else [])])
+    left_out = ", ".join([*large, *([TEXTS] if has_hidden else [])])
     return ArchivedStage(
         key=key,
         kind=stage.kind,

@@ -415,6 +415,11 @@ def test_hidden_texts(filled: Study, tmp_path: Path) -> None:
         assert again.results.counts(run).keys() == filled.results.counts(run).keys()
         left_out = again.store.finished()[run].left_out
         assert left_out == f"texts of {PREDICTIONS}"
+    restored = study_in(tmp_path / "restored")
+    restore_archive(hidden, restored.plan, restored.store)
+    write_archive(restored.results, tmp_path / "again.tar.xz", hide_texts=True)
+    with archived_store(tmp_path / "again.tar.xz", again.plan) as again.store:  # not hidden twice
+        pd.testing.assert_frame_equal(again.results.predictions(run), predictions)
 
 
 def test_predictions_without_texts_stay_as_they_are_where_texts_are_hidden(
