@@ -7,6 +7,7 @@ WNLI alone changes an average by points. Therefore every table names its rule.
 
 from dataclasses import dataclass
 
+from harness.core.config import unknown_name
 from harness.tasks.task import Column
 
 Term = tuple[Column, ...]
@@ -195,5 +196,5 @@ def get_average(name: str) -> Average:
         ValueError: an unknown rule.
     """
     if name not in AVERAGES:
-        raise ValueError(f"unknown average {name!r}; known: {', '.join(AVERAGES)}")
+        raise ValueError(unknown_name("the averaging rule", name, AVERAGES))
     return AVERAGES[name]

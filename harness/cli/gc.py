@@ -27,12 +27,11 @@ def gc(
 
     from harness.execution.garbage import find_garbage
     from harness.plan.factory import load_plan
-    from harness.store.store import Store
 
     with options.clear_errors():
         plans = [load_plan(path) for path in experiments or ()]
         kept = set[str]().union(*(plan.stages for plan in plans))
-        found = find_garbage(Store(store), kept, days)
+        found = find_garbage(options.opened_store(store), kept, days)
         if not found.stages and not found.work:
             options.out.print("experiments refer to all stages, or they are too young to remove")
             return

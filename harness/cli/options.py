@@ -18,6 +18,7 @@ from harness.execution.backends import BACKENDS
 from harness.experiment.plugins import error_line
 
 if TYPE_CHECKING:
+    from harness.store.store import Store
     from harness.study import Study
 
 WIDE = 10_000
@@ -117,6 +118,20 @@ def load_study(
     from harness.study import Study
 
     return Study.load(experiment, set_ or (), store, variant or ())
+
+
+def opened_store(folder: Path) -> "Store":
+    """The store in a folder, or on the server that `MLFLOW_TRACKING_URI` names.
+
+    Raises:
+        ValueError: there is no such folder.
+    """
+    from harness.store.store import Store
+
+    found = Store(folder)
+    there = found.is_remote or found.root.is_dir()
+    require(there, f"there is no store {folder}: run an experiment first, or correct --store")
+    return found
 
 
 def is_experiment(name: str) -> bool:

@@ -15,10 +15,9 @@ def store(store: options.StoreFolder = options.DEFAULT_STORE) -> None:
 
     from harness.store.artifacts import folder_size
     from harness.store.cache import cache_folder, limit_bytes
-    from harness.store.store import Store
 
     with options.clear_errors():
-        found = Store(store)
+        found = options.opened_store(store)
         options.out.print(f"store: {found.place}", markup=False)
         print_kinds(list(found.finished().values()))
         work = list((found.root / "work").glob("*/state"))

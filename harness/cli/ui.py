@@ -7,13 +7,16 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.cli import options
 from harness.core.signals import terminated_as_interrupted
 from harness.store.outages import place_of
+
+if TYPE_CHECKING:
+    from harness.store.store import Store
 
 END_SECONDS = 10.0
 """How long a server may take to end by itself."""
@@ -31,12 +34,13 @@ def ui(
 ) -> None:
     """Serves the web interface of MLflow for the store, on this machine only."""
     with options.clear_errors():
-        page = _page(experiment, store) if experiment else ""
+        found = options.opened_store(store)
+        page = _page(experiment, found) if experiment else ""
         remote = os.environ.get("MLFLOW_TRACKING_URI", "")
         options.require(not remote, f"the store is on a server; open {place_of(remote)}/{page}")
     address = f"http://127.0.0.1:{port}/{page}"
     options.out.print(f"starting MLflow at {address}, which takes some seconds; Ctrl-C ends it")
-    uri = f"sqlite:///{store.absolute() / 'mlflow.db'}"
+    uri = f"sqlite:///{found.root / 'mlflow.db'}"
     command = [sys.executable, "-m", "mlflow", "ui", "--host", "127.0.0.1"]
     command += ["--port", str(port), "--backend-store-uri", uri]
     command += ["--uvicorn-opts", "--log-level warning"]
@@ -78,17 +82,16 @@ def _end(server: "subprocess.Popen[bytes]") -> None:
     server.wait()
 
 
-def _page(experiment: Path, store: Path) -> str:
+def _page(experiment: Path, store: "Store") -> str:
     """The page of a study below the address of MLflow.
 
     Raises:
         ValueError: the experiment is invalid, or the store has no runs of it.
     """
     from harness.experiment.declaration import load
-    from harness.store.store import Store
 
     name = load(experiment).experiment.name
-    page = Store(store).study_page(name)
+    page = store.study_page(name)
     if page is None:
-        raise ValueError(f"{store} has no runs of {name}; first: harness run {experiment}")
+        raise ValueError(f"{store.place} has no runs of {name}; first: harness run {experiment}")
     return page

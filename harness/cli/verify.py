@@ -16,10 +16,9 @@ def verify(
     """Compares the files of all stages, experiments and imports with their digests. Exits with 1 if
     something is damaged and was not repaired."""
     from harness.store import verification
-    from harness.store.store import Store
 
     with options.clear_errors():
-        kept = Store(store)
+        kept = options.opened_store(store)
         finished = kept.finished()
         found = verification.find_damage(kept, options.tracked(list(finished.values())))
         if not found:

@@ -116,6 +116,7 @@ def as_declared(data: Any) -> Any:
 
 
 MAX_KNOWN = 200
+MAX_BESIDE_NEAR = 25
 """Names listed in a message."""
 MAX_COMPARED = 1_000
 """Names that are compared with an unknown one, and characters of such a name."""
@@ -124,14 +125,17 @@ MAX_COMPARED = 1_000
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:
     """The error message for a name that is not among the known ones, with the closest match."""
     names = list(known)
-    rest = f" and {len(names) - MAX_KNOWN:,} others" if len(names) > MAX_KNOWN else ""
-    listed = ", ".join(names[:MAX_KNOWN])
-    return f"{kind} {name!r} is not known; {near_name(name, names)}known: {listed}{rest}"
+    near = near_name(name, names)
+    most = MAX_BESIDE_NEAR if near else MAX_KNOWN
+    rest = f" and {len(names) - most:,} others" if len(names) > most else ""
+    return f"{kind} {name!r} is not known; {near}known: {', '.join(names[:most])}{rest}"
 
 
 def near_name(name: object, known: Iterable[str]) -> str:
-    """`did you mean 'x'? ` with the closest of the known names; empty if none is close."""
+    """`did you mean 'x'? ` with the closest of the known names, in upper or lower case; empty if none
+    is close."""
     if not isinstance(name, str) or len(name) > MAX_COMPARED:
         return ""
-    near = get_close_matches(name, list(known)[:MAX_COMPARED], n=1)
-    return f"did you mean {near[0]!r}? " if near else ""
+    names = {one.casefold(): one for one in list(known)[:MAX_COMPARED]}
+    near = get_close_matches(name.casefold(), names, n=1)
+    return f"did you mean {names[near[0]]!r}? " if near else ""

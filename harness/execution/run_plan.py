@@ -33,8 +33,9 @@ def run_plan(
         KeyboardInterrupt: Ctrl-C or SIGTERM. Finished stages are kept, and no worker remains.
         PluginError: a Lightning module of a plug-in fails, or has no loss.
         ValueError: the executor does not take these arguments, or is not installed; or this machine
-            lacks the devices that the stages take.
+            lacks the devices that the stages take; or the store cannot be written.
     """
+    store.create_folder()
     done = store.finished()
     remember_expectations(plan, store, done)
     check_modules(stage for key, stage in plan.stages.items() if key not in done)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.experiment.declaration import Declaration, read
+from harness.experiment.source import DeclarationError
 from harness.models.checkpoints import files
 
 MAX_NAME = 64
@@ -39,7 +40,8 @@ def load_evaluation(
         name: name of the row; null: from the name of the model.
 
     Raises:
-        ValueError: the checkpoint does not exist, cannot be read, or is not a text model.
+        ValueError: the checkpoint does not exist, cannot be read, or is not a text model; or a
+            task, setting or override is invalid.
     """
     bundle = {"pretrain.model.checkpoint": model}
     if commit := _checked(model, revision):
@@ -58,7 +60,19 @@ def load_evaluation(
         "evaluate": evaluate,
     }
     text = json.dumps(experiment, indent=2)  # quoted: a commit may look like a number
-    return read(text, Path(f"evaluate {model}"), overrides, with_data=True)
+    path = Path(f"evaluate {model}")
+    try:
+        return read(text, path, overrides, with_data=True)
+    except DeclarationError as error:
+        problems = [_without_line(problem, f"{path}:") for problem in error.problems]
+        raise DeclarationError(problems) from error
+
+
+def _without_line(problem: str, place: str) -> str:
+    """A problem without the line of the text, which the user has not seen."""
+    if not problem.startswith(place):
+        return problem  # of an override
+    return f"{place} {problem.removeprefix(place).partition(': ')[2]}"
 
 
 def _name(model: str) -> str:

@@ -1,11 +1,13 @@
 """Checks that the files of a declared experiment exist."""
 
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 
 from harness.core.files import file_exists, searched_from
 from harness.data.corpora import load_corpus
-from harness.data.corpora.sources import Corpus, decontaminated
+from harness.data.corpora.load_corpus import read_documents
+from harness.data.corpora.sources import Corpus, LocalCorpus, TextCorpus, decontaminated
 from harness.experiment.arms import Arm
 from harness.experiment.checks import continued_pretraining
 from harness.experiment.checks import model as model_checks
@@ -55,6 +57,8 @@ def _arm_problems(arm: Arm) -> Problems:
         return
     run = arm.pretrain
     yield from _text_problems(run.corpus, "corpus")
+    if run.held_out is None:
+        yield from _too_few_documents(run.corpus)
     yield from _text_problems(run.held_out, "held_out")
     yield from _text_problems(run.tokenizer.corpus, "tokenizer", "corpus")
 
@@ -72,6 +76,23 @@ def _text_problems(text: Corpus | None, *field: str) -> Problems:
             evaluation_fingerprints(suite)
     except ValueError as error:
         yield ("pretrain", *field, "steps"), f"pretrain.{'.'.join(field)}.steps: {error}"
+
+
+def _too_few_documents(corpus: Corpus) -> Problems:
+    """A local corpus of which no document would be left for training or to be held out."""
+    if not isinstance(corpus, LocalCorpus) or decontaminated(corpus):
+        return
+    try:
+        count = len(list(islice(read_documents(corpus), 2)))
+    except ValueError:
+        return  # reported above
+    if count < 2:
+        ends = "; blank lines separate documents" * isinstance(corpus, TextCorpus)
+        yield (
+            ("pretrain", "corpus", "path"),
+            "pretrain.corpus must have at least 2 documents with text, one of them held out, but "
+            f"has {count}{ends}",
+        )
 
 
 def _all_tasks(experiment: Experiment, arms: Sequence[Arm]) -> list[Task]:

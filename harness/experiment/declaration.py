@@ -16,6 +16,7 @@ from harness.experiment.checks import (
     finetuning,
     grid,
     loggers,
+    overridden,
     quantities,
     search,
     size,
@@ -160,8 +161,7 @@ def _declaration(
     assert experiment is not None  # else `raise_problems` has raised
     arms = _arms(source, experiment, wrong)
     if not wrong & {"grid", "name"}:  # of which the names of the arms are made
-        for keys, message in grid.expectation_problems(experiment):
-            source.report(keys, message)
+        source.report_all(grid.expectation_problems(experiment))
     if with_data:
         report_data_problems(source, experiment, arms)
     source.raise_problems()
@@ -215,9 +215,9 @@ def _arms(source: Source, experiment: Experiment, wrong: set[Any]) -> list[Arm]:
         *grid.own_field_problems(experiment),
         *search.sweep_problems(experiment),
     ]
-    unused = search.changed_problems(experiment, source.changed)
-    for keys, message in (*broken, *unused, *grid.base_problems(experiment)):
-        source.report(keys, message)
+    source.report_all(broken)
+    source.report_all(search.changed_problems(experiment, source.changed))
+    source.report_all(grid.base_problems(experiment))
     if broken:
         wrong = {keys[1] for keys, _ in broken if len(keys) > 1}
         too_large = any(len(keys) == 1 for keys, _ in broken)
@@ -245,8 +245,8 @@ def _arms(source: Source, experiment: Experiment, wrong: set[Any]) -> list[Arm]:
         compute.device_problems,
         loggers.logger_problems,
     ):
-        for keys, message in check(experiment, arms):
-            source.report(keys, message)
+        source.report_all(check(experiment, arms))
+    source.report_all(overridden.overridden_problems(experiment, arms, source.changed))
     return arms
 
 

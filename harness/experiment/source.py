@@ -1,7 +1,7 @@
 """An experiment file as plain data, with the place of every value and the problems found."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -113,6 +113,15 @@ class Source:
         self.problems[self.place(keys), message] = None
         if len(self.problems) >= MAX_PROBLEMS:
             self.raise_problems()
+
+    def report_all(self, problems: Iterable[tuple[Keys, str]]) -> None:
+        """Records (keys, message) of each problem; see `report`.
+
+        Raises:
+            DeclarationError: there are MAX_PROBLEMS problems.
+        """
+        for keys, message in problems:
+            self.report(keys, message)
 
     def raise_problems(self) -> None:
         """Raises if any problem was reported.

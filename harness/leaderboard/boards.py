@@ -11,6 +11,7 @@ from harness.analysis.columns import SuiteColumns, part_of_average
 from harness.analysis.comparison.differences import Compared, dependent_runs
 from harness.analysis.frames.scores import scores_frame
 from harness.analysis.results import Results
+from harness.core.config import unknown_name
 from harness.experiment.arms import Arm
 from harness.experiment.evaluation import Evaluate
 from harness.finetuning.compatibility import unsupported_reason
@@ -20,7 +21,8 @@ from harness.leaderboard.build import build, build_columns, experiment_table, ro
 from harness.leaderboard.facets import facets
 from harness.leaderboard.imported import imported_blocks
 from harness.leaderboard.missing import Reasons, reasons
-from harness.leaderboard.published import Board, board_of_suite, load_board
+from harness.leaderboard.own_suites import own_suites
+from harness.leaderboard.published import Board, board_names, board_of_suite, load_board
 from harness.leaderboard.quantity_columns import QuantityColumn, board_quantities
 from harness.leaderboard.ranked import ranked, tied
 from harness.leaderboard.row_notes import (
@@ -37,7 +39,8 @@ from harness.plan.task_chain_stages import chain_unsupported_reason
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.store.recorded import RecordedExperiment, recorded_experiments, scores_of
 from harness.store.store import StageResult, Store
-from harness.tasks import SUITES, TASKS
+from harness.tasks import SUITES
+from harness.tasks.task import Suite
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ def board_table(
     """The leaderboard of all experiments in the store on a suite, with published and imported rows.
 
     Args:
-        name: of a board or a suite.
+        name: of a board, or of a suite: a shipped one, or one that an experiment declares.
         average: an averaging rule; null means the board's, or the mean of all columns of `tasks`.
             If no row has the board's, it is over the columns that all rows have.
         tasks: some tasks of the suite; null means all.
@@ -96,8 +99,8 @@ def store_board(
     Raises:
         ValueError: as `board_table` does.
     """
-    board = _board(name)
     known = recorded_experiments(store) if experiments is None else experiments
+    board, suite = _board(name, known)
     scores = scores_of(known, board.suite)
     if board_filter and not scores.empty:
         scores = _selected(scores, known, board_filter)
@@ -110,7 +113,7 @@ def store_board(
     baselines = {row for row, fields in pretrain.items() if is_baseline(fields["model"]["family"])}
     published = board.published
     rule = average or (None if tasks else board.average)
-    table = build(scores, board.suite, rule, tasks=tasks, published=published, baselines=baselines)
+    table = build(scores, suite, rule, tasks=tasks, published=published, baselines=baselines)
     if not (average or tasks) and (layout := _shared_layout(table)):
         table = build_columns(scores, layout, published=published, baselines=baselines)
     table = replace(
@@ -227,7 +230,7 @@ def _row_notes(
 
 
 def _unsupported(arm: Mapping[str, Any], task: str) -> str:
-    """Why a recorded arm does not support a shipped task; empty if it does, or if another version
+    """Why a recorded arm does not support a task; empty if it does, or if another version
     recorded it with other fields."""
     try:
         pretrain = Pretrain.model_validate(arm["pretrain"])
@@ -236,8 +239,8 @@ def _unsupported(arm: Mapping[str, Any], task: str) -> str:
         return ""
     known = Arm("", {}, {}, pretrain, evaluate)
     return unsupported_reason(
-        TASKS[task], evaluate.protocol, evaluate.adaptation, known.adapted
-    ) or chain_unsupported_reason(known, TASKS[task])
+        evaluate.known_tasks[task], evaluate.protocol, evaluate.adaptation, known.adapted
+    ) or chain_unsupported_reason(known, evaluate.known_tasks[task])
 
 
 def ranked_table(
@@ -263,13 +266,22 @@ def ranked_table(
     )
 
 
-def _board(name: str) -> Board:
-    """The board of this name, or of the suite of this name."""
-    if found := board_of_suite(name):
-        return found
-    if name in SUITES:
-        return Board(name=name, title=name, suite=name, average=SUITES[name].average)
-    return load_board(name)
+def _board(name: str, experiments: Sequence[RecordedExperiment]) -> tuple[Board, Suite]:
+    """The board of this name, or of the suite of this name, and its suite.
+
+    Raises:
+        ValueError: there is no such board or suite.
+    """
+    if not (board := board_of_suite(name)) and name in board_names():
+        board = load_board(name)
+    if board:
+        return board, SUITES[board.suite]
+    own = own_suites(experiments)
+    suites = {**own, **SUITES}
+    if name not in suites:
+        known = [*own, *board_names(), *SUITES]
+        raise ValueError(unknown_name("the board or suite", name, known))
+    return Board(name=name, title=name, suite=name, average=suites[name].average), suites[name]
 
 
 def _selected(

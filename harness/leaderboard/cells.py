@@ -116,13 +116,19 @@ def _text(score: Score | None) -> str:
 
 def number_cell(value: float | None, form: str) -> str:
     """A number in the format `form`, such as `{:.1f}`; a dash if it is null or not finite."""
-    return MISSING if value is None or not np.isfinite(value) else form.format(value)
+    return MISSING if value is None or not np.isfinite(value) else form.format(steady(value))
+
+
+def steady(value: float) -> float:
+    """`value` with 12 digits: means of the same scores, added in another order, may lie on two
+    sides of 2.35."""
+    return float(f"{value:.12g}")
 
 
 def mean_cell(mean: float, deviation: float | None, form: str = "{:.1f}") -> str:
     """`84.6 ± 0.3`; a dash without a mean, and the mean alone without a standard deviation."""
     known = deviation is not None and np.isfinite([mean, deviation]).all()
-    return number_cell(mean, form) + (f" ± {form.format(deviation)}" if known else "")
+    return number_cell(mean, form) + (f" ± {number_cell(deviation, form)}" if known else "")
 
 
 def seeds_cell(values: ArrayLike, form: str = "{:.1f}") -> str:

@@ -50,7 +50,9 @@ def latex(table: Table) -> str:
 
 
 def tex_notes(notes: Sequence[str]) -> list[str]:
-    """Lines of notes in a small font."""
+    """Lines of notes in a small font; none without notes."""
+    if not notes:
+        return []
     return ["\\par{\\footnotesize", *(f"{tex(note)}\\par" for note in notes), "}"]
 
 

@@ -81,7 +81,7 @@ def _size(corpus: LocalCorpus) -> Iterator[str]:
     size = corpus_size(corpus)
     yield f"{size.files:,} file{'' if size.files == 1 else 's'}"
     if size.documents is not None:
-        yield f"{size.documents:,} documents"
+        yield f"{size.documents:,} document{'' if size.documents == 1 else 's'}"
         yield f"{size.words:,} words"
     yield f"{size.bytes / 1e6:,.2f} MB"
 

@@ -7,7 +7,7 @@ from harness.analysis.comparison.resampling import REPLICATES
 from harness.analysis.statistics.bootstrap import Difference
 from harness.core.csv_text import csv_text
 from harness.experiment.outcomes import POINTS
-from harness.leaderboard.cells import MISSING
+from harness.leaderboard.cells import MISSING, steady
 from harness.leaderboard.text_tables import TextTable
 from harness.report.verdict import Claim, Pair
 
@@ -111,7 +111,7 @@ def differences_csv(pairs: Sequence[Pair]) -> str:
 
 def points(value: float) -> str:
     """A difference of scores with its sign; zero has none."""
-    return f"{value:+.1f}".replace("-", "−") if abs(value) > ROUNDING else "0.0"
+    return f"{steady(value):+.1f}".replace("-", "−") if abs(value) > ROUNDING else "0.0"
 
 
 def interval(found: Difference) -> str:

@@ -94,6 +94,7 @@ class FinishedRuns:
 
         if self.uri:
             return Server(self.uri, experiment, None)
+        self.root.mkdir(parents=True, exist_ok=True)
         make_once(self.database, _make_tables)
         return Server(sqlite_uri(self.database), experiment, self.root / ARTIFACTS)
 

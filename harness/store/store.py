@@ -8,6 +8,7 @@ from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
+from harness.core.files import file_exists, output_folder
 from harness.store.artifacts import IntactFiles, digest, resolve
 from harness.store.entries import (
     ADOPTED,
@@ -60,12 +61,28 @@ class Store:
     server that `MLFLOW_TRACKING_URI` names."""
 
     def __init__(self, root: Path) -> None:
-        """Opens a store; MLflow's tables, which take seconds, are created when they are needed."""
+        """Opens a store; its folder, and MLflow's tables, which take seconds, are created when they
+        are needed.
+
+        Raises:
+            ValueError: `root` is a file.
+        """
         self.root = root.absolute()
-        self.root.mkdir(parents=True, exist_ok=True)
+        if file_exists(self.root):
+            raise ValueError(f"a store must be a folder, but {root} is a file; name another one")
         self.runs = FinishedRuns(self.root, os.environ.get("MLFLOW_TRACKING_URI"))
         self._files = IntactFiles()
         self.is_remote = bool(self.runs.uri)  # processes with other folders may use it, too
+        if self.is_remote:
+            self.create_folder()  # of the snapshot
+
+    def create_folder(self) -> None:
+        """Creates the folder of the store, before a computation whose results go there.
+
+        Raises:
+            ValueError: it cannot be created or written.
+        """
+        output_folder(self.root).mkdir(parents=True, exist_ok=True)
 
     @property
     def _server(self) -> "Server":

@@ -100,7 +100,7 @@ def test_mean_of_columns_counts_every_column_once():
 def test_a_rule_must_fit_the_suite():
     with pytest.raises(ValueError, match=r"bert_table1 needs cola.*mean_of_columns"):
         terms_of(AVERAGES["bert_table1"], SUITES["micro-glue-v1"])
-    with pytest.raises(ValueError, match="unknown average 'mean'"):
+    with pytest.raises(ValueError, match="the averaging rule 'mean' is not known"):
         get_average("mean")
 
 

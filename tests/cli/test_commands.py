@@ -1,6 +1,7 @@
 """Commands on results that are recorded, but not computed here."""
 
 import json
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -162,3 +163,39 @@ def test_a_run_ends_with_the_answer(
         "- ... and 2 more in the report",
         "report, with notes on the table: reports/x/index.html",
     ]
+
+
+@pytest.mark.parametrize("command", ["verify", "store", "gc", "ui", "status"])
+def test_a_mistyped_store_is_not_created(command: str, study: Study, tmp_path: Path) -> None:
+    missing = tmp_path / "rnus"
+    words = [str(study.folder.with_name("two.yaml"))] if command == "status" else []
+    result = CliRunner().invoke(app, [command, *words, "--store", str(missing)])
+    if command == "status":
+        assert result.exit_code == 0 and "was never run in the store" in result.output
+    else:
+        assert result.exit_code == 2 and f"there is no store {missing}: run" in result.output
+    assert not missing.exists()
+
+
+def test_a_store_must_be_a_folder(study: Study, tmp_path: Path) -> None:
+    (tmp_path / "runs").write_text("")
+    words = ["status", str(study.folder.with_name("two.yaml")), "--store", str(tmp_path / "runs")]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 2
+    assert (
+        result.output
+        == f"a store must be a folder, but {tmp_path}/runs is a file; name another one\n"
+    )
+
+
+def test_a_store_that_cannot_be_written_is_refused_before_any_work(
+    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may = os.access  # tests may be run by root
+    monkeypatch.setattr("os.access", lambda path, mode: Path(path) != tmp_path and may(path, mode))
+    words = ["run", str(study.folder.with_name("two.yaml")), "--store", str(tmp_path / "runs")]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 2
+    assert result.output.splitlines()[-1].endswith(
+        f"or a writable one, but {tmp_path} is not writable"
+    )

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field, TypeAdapter
 
-from harness.core.config import UNITS, ConfigModel, Count, deep_merge, read_count
+from harness.core.config import UNITS, ConfigModel, Count, deep_merge, read_count, unknown_name
 
 
 @given(st.integers(0, 10**6), st.integers(0, 3), st.sampled_from(sorted(UNITS)))
@@ -46,3 +46,8 @@ def test_equal_values_have_equal_hashes() -> None:
     second = Weights(weights={"b": 2, "a": 1}, names=["x"])
     assert first == second and hash(first) == hash(second)
     assert len({first, second, Weights()}) == 2
+
+
+def test_a_name_in_another_case_is_suggested() -> None:
+    assert "did you mean 'RTE'? " in unknown_name("the column", "rte", ["CoLA", "SST-2", "RTE"])
+    assert "did you mean" not in unknown_name("the column", "rte", ["CoLA", "SST-2"])

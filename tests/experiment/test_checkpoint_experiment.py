@@ -275,6 +275,13 @@ def test_invalid_arguments_are_refused(bert: Path) -> None:
     _refused(bert, "max_sequence_length must be at most 128", *too_long)
 
 
+def test_problems_name_no_line_of_a_text_that_the_user_did_not_write(bert: Path) -> None:
+    with pytest.raises(DeclarationError) as caught:
+        load_evaluation(str(bert), "micro-glue-v1", tasks=["cola"])
+    (problem,) = caught.value.problems
+    assert problem.startswith(f"evaluate {bert}: evaluate.tasks: in micro-glue-v1 the task 'cola'")
+
+
 def test_the_hub_out_of_reach_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     import huggingface_hub
     from huggingface_hub.errors import LocalEntryNotFoundError

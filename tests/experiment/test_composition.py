@@ -1,5 +1,6 @@
 """`extends:` and `variants:`: precedence, names, origins and errors."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -163,7 +164,8 @@ def test_the_fields_that_variants_change_are_known(tmp_path: Path) -> None:
         "long": {"pretrain": {"optimizer": {"beta2": 0.9, "learning_rate": 0.001}}},
         "short": {"pretrain.budget": {"steps": 7}},
     }
-    found = loaded(tmp_path, "long", "short", x={"name": "x", "variants": variants} | BASE)
+    study = {"name": "x", **BASE, "grid": {}, "variants": variants}
+    found = loaded(tmp_path, "long", "short", x=study)
     assert found.source and found.source.varied == {
         "long": {"pretrain.optimizer.beta2": (None, 0.9)},  # the rate is that of the base
         "short": {"pretrain.budget.tokens": (1_000, None), "pretrain.budget.steps": (None, 7)},
@@ -306,3 +308,47 @@ def test_a_budget_of_an_arm_may_have_another_unit(change: dict[str, Any]) -> Non
     )
     bert, scratch = (arm.pretrain.budget for arm in declared.arms)
     assert bert.steps == 500 and (scratch.tokens, scratch.steps) == (0, None)
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "pretrain.objective.transform.mask_rate=0.4",
+        "pretrain.recipe=electra",
+    ],
+)
+def test_a_change_of_a_field_that_every_arm_sets_is_refused(tmp_path: Path, override: str) -> None:
+    path, _, _ = override.partition("=")
+    file = write(tmp_path, x={"name": "x", **BASE, "grid": GRID})
+    message = f"{path} has no effect: grid.{path} sets it in every arm; change it there"
+    with pytest.raises(DeclarationError, match=re.escape(message)):
+        load(file, [override])
+    assert load(file, [override, "grid={}"])
+
+
+def test_a_change_is_allowed_if_it_has_an_effect_on_one_arm(tmp_path: Path) -> None:
+    grid = {"arm": {"a": {"pretrain.batch_size": 4}, "b": {"pretrain.recipe": "roberta"}}}
+    file = write(tmp_path, x={"name": "x", **BASE, "grid": grid})
+    arms = load(file, ["pretrain.batch_size=16"]).arms
+    assert [arm.pretrain.batch_size for arm in arms] == [4, 16]
+    own = {"b": {"pretrain.batch_size": 8}}
+    file = write(tmp_path, x={"name": "x", **BASE, "grid": grid, "arms": own})
+    with pytest.raises(DeclarationError, match=r"no effect: grid\.arm, arms\.b sets it"):
+        load(file, ["pretrain.batch_size=16"])
+
+
+def test_budgets_of_arms_replace_a_changed_one_of_another_unit(tmp_path: Path) -> None:
+    grid = {"pretrain.budget.tokens": [1_000, 2_000]}
+    file = write(tmp_path, x={"name": "x", **BASE, "grid": grid})
+    with pytest.raises(DeclarationError, match=r"budget\.steps has no effect: grid\.pretrain"):
+        load(file, ["pretrain.budget.steps=10"])
+
+
+def test_fields_beside_those_that_an_axis_sets_can_be_changed(tmp_path: Path) -> None:
+    betas = {
+        name: {"pretrain.optimizer": {"beta2": beta}} for name, beta in (("a", 0.9), ("b", 0.98))
+    }
+    grid = {"optimizer": betas}
+    file = write(tmp_path, x={"name": "x", **BASE, "grid": grid})
+    change = "pretrain.optimizer={learning_rate: 5e-4}"
+    assert {arm.pretrain.optimizer.learning_rate for arm in load(file, [change]).arms} == {5e-4}

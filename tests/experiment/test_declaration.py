@@ -267,6 +267,19 @@ def test_missing_data_has_a_line(valid: Path, monkeypatch: pytest.MonkeyPatch) -
     assert task.startswith("--set evaluate.tasks=[rte]: rte: HARNESS_DATA must contain a folder")
 
 
+def test_a_corpus_of_one_document_is_refused_before_a_run(valid: Path, tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("A tiger is a cat.\nIt is large.\n")
+    given = f"pretrain.corpus={{source: text, path: {text}}}"
+    advice = "must have at least 2 documents .* but has 1; blank lines separate documents"
+    with pytest.raises(DeclarationError, match=advice):
+        load(valid, [given], with_data=True)
+    held_out = f"pretrain.held_out={{source: text, path: {text}}}"
+    assert load(valid, [given, held_out], with_data=True)
+    text.write_text("A tiger is a cat.\n\nIt is large.\n")
+    assert load(valid, [given], with_data=True)
+
+
 names = st.sampled_from(
     ["name", "pretrain", "grid", "size", "budget", "tokens", "objective", "pair", "source", "low"]
 )

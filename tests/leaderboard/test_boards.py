@@ -8,7 +8,9 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
+from harness.analysis.recording import record_results
 from harness.cli.app import app
+from harness.experiment.declaration import read
 from harness.leaderboard import ranks
 from harness.leaderboard.board_filter import BoardFilter
 from harness.leaderboard.boards import board_table, store_board
@@ -18,10 +20,13 @@ from harness.leaderboard.render import render
 from harness.leaderboard.table import NO_AVERAGES
 from harness.store.recorded import SCORE_COLUMNS, RecordedExperiment, recorded_experiments
 from harness.store.store import Store
+from harness.study import Study
 from harness.tasks import SUITES, TASKS
+from harness.tasks.load_examples import load_examples
 from harness.tasks.scores import LABELS, save_counts
 from tests import filled_store
 from tests.filled_store import EVIL, fill
+from tests.recorded_runs import record_run
 
 
 @pytest.fixture(scope="module")
@@ -75,8 +80,43 @@ def test_a_board_over_a_snapshot_waits_for_no_mlflow_and_no_torch(store):
 def test_a_suite_is_also_a_board(store):
     assert board_table("swag-v1", store) == board_table("swag", store)
     assert board_table("micro-swag-v1", store).rows == ()
-    with pytest.raises(ValueError, match="unknown board 'swagg'"):
+    with pytest.raises(ValueError, match="the board or suite 'swagg' is not known"):
         board_table("swagg", store)
+
+
+OWN = """
+name: NAME
+question: Which reads my reviews better?
+pretrain: {recipe: bert, size: nano, budget: {tokens: TOKENS}}
+grid: {pretrain.objective.sentence_pair: [nsp, none]}
+evaluate: {tasks: {mine: {data: FILE}}}
+"""
+
+
+def test_experiments_on_the_same_suite_of_their_own_share_a_board(tmp_path):
+    lines = [f"review {number},{'good' if number % 2 else 'bad'}" for number in range(60)]
+    (tmp_path / "mine.csv").write_text("\n".join(["text,label", *lines]))
+    store = Store(tmp_path / "runs")
+    for name, wrong in (("one", 0), ("two", 3)):
+        text = OWN.replace("NAME", name).replace("FILE", str(tmp_path / "mine.csv"))
+        text = text.replace("TOKENS", f"{100_000 + wrong}")  # other stages
+        study = Study(read(text, tmp_path / f"{name}.yaml"), store.root)
+        task = study.experiment.evaluate.chosen["mine"]
+        examples = load_examples(task, task.evaluation[0])
+        answers = examples.labels.copy()
+        answers[:wrong] = 1 - answers[:wrong]
+        for run in study.plan.finetune_runs:
+            record_run(study, run, task, examples, answers)
+        record_results(study.results)
+    suite = study.results.suite.name
+    table = board_table(suite, store)
+    assert {row.name for row in table.rows} == {
+        f"{e}: {a}" for e in ("one", "two") for a in ("nsp", "none")
+    }
+    scores = {row.name: row.average.mean for row in table.rows}
+    assert scores["one: nsp"] == 100 > scores["two: nsp"]
+    with pytest.raises(ValueError, match=f"the board or suite 'mine' is not known.*{suite}"):
+        board_table("mine", store)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from harness.leaderboard.cells import mean_cell, number_cell
 from harness.report.difference_tables import ELSEWHERE, points
 from harness.report.page import write_report
 from tests.made_up_results import MadeUpResults
@@ -76,3 +77,11 @@ def test_no_difference_has_no_sign() -> None:
         *["0.0"] * 3,
         *("+0.0", "−0.0", "−1.3"),
     ]
+
+
+def test_equal_numbers_are_printed_alike_from_whatever_sum() -> None:
+    sums = [2.35, 81.35 - 79.0]
+    assert {f"{value:.1f}" for value in sums} == {"2.4", "2.3"}  # or this shows nothing
+    assert {number_cell(value, "{:.1f}") for value in sums} == {"2.4"}
+    assert {mean_cell(value, value) for value in sums} == {"2.4 ± 2.4"}
+    assert {points(value) for value in sums} == {"+2.4"}

@@ -128,7 +128,7 @@ def of_experiment(results: Results, arm: str | None, seed: int | None) -> Select
     """
     arms = results.arms
     if arm is None and len(arms) > 1:
-        raise ValueError(f"an arm must be given: one of {', '.join(arms)}")
+        raise ValueError(f"an arm must be given (--arm): one of {', '.join(arms)}")
     name = arm or arms[0]
     if name not in arms:
         raise ValueError(unknown_name("the arm", name, arms))
