@@ -116,8 +116,9 @@ def as_declared(data: Any) -> Any:
 
 
 MAX_KNOWN = 200
-MAX_BESIDE_NEAR = 25
 """Names listed in a message."""
+MAX_BESIDE_NEAR = 25
+"""Names listed beside a suggestion."""
 MAX_COMPARED = 1_000
 """Names that are compared with an unknown one, and characters of such a name."""
 

@@ -150,6 +150,7 @@ def test_a_board_without_results_shows_the_published_rows(tmp_path: Path) -> Non
 
 def test_mlflow_opens_on_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(tmp_path / "runs")
+    store.create_folder()
     commands: list[list[str]] = []
     monkeypatch.setattr("harness.cli.ui.serve", commands.append)
     arguments = ("ui", "smoke", "--store", str(store.root), "--port", "5001")
