@@ -36,6 +36,7 @@ REPORT = "<!doctype html><html><head><title>one</title></head>\n<body>\n<p>one</
 def fill(folder: Path) -> Store:
     """Creates the store in `folder`; `one` has a report."""
     store = Store(folder)
+    store.create_folder()
     rng = np.random.default_rng(0)
     labels = rng.integers(4, size=NUM_EXAMPLES)
     for name, spec in EXPERIMENTS.items():

@@ -133,7 +133,7 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:
 
 
 def near_name(name: object, known: Iterable[str]) -> str:
-    """`did you mean 'x'? ` with the closest of the known names, in upper or lower case; empty if none
+    """`did you mean 'x'? ` with the closest of the known names, whatever their case; empty if none
     is close."""
     if not isinstance(name, str) or len(name) > MAX_COMPARED:
         return ""

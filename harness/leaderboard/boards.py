@@ -33,6 +33,7 @@ from harness.leaderboard.row_notes import (
 )
 from harness.leaderboard.signals import board_signals
 from harness.leaderboard.table import Row, Table
+from harness.leaderboard.twins import twins, without_twins
 from harness.models import is_baseline
 from harness.plan.protocol import recorded_protocols
 from harness.plan.task_chain_stages import chain_unsupported_reason
@@ -65,6 +66,7 @@ def board_table(
     quantities: Sequence[str] = (),
 ) -> Table:
     """The leaderboard of all experiments in the store on a suite, with published and imported rows.
+    Arms of several experiments with the same runs are one row.
 
     Args:
         name: of a board, or of a suite: a shipped one, or one that an experiment declares.
@@ -106,6 +108,7 @@ def store_board(
         scores = _selected(scores, known, board_filter)
         if scores.empty:
             raise ValueError(f"no arm on {board.suite} in the store passes {board_filter}")
+    scores, twin_notes = without_twins(scores, twins(scores))
     measured = set(scores["experiment"].unique())
     specs = {one.name: one.spec for one in known if one.name in measured}
     arms = _arms(specs, scores)
@@ -120,7 +123,7 @@ def store_board(
         table,
         facets={row.name: facets(pretrain[row.name], row) for row in table.rows},
         missing=_missing(table, scores, specs, arms),
-        row_notes=_row_notes(table, scores, specs, arms, baselines),
+        row_notes=_row_notes(table, scores, specs, arms, baselines, twin_notes),
         quantities=_quantities(known, scores, arms, quantities),
         signals=board_signals(scores.assign(arm=row_names(scores)), table, baselines),
     )
@@ -204,6 +207,7 @@ def _row_notes(
     specs: Mapping[str, Mapping[str, Any]],
     arms: Mapping[str, tuple[str, Mapping[str, Any]]],
     baselines: Collection[str],
+    twin_notes: Mapping[str, str],
 ) -> dict[str, tuple[str, ...]]:
     """Row to its notes. Baselines are not fine-tuned, so they have no protocol; experiments
     recorded before declared runs were have no note on these."""
@@ -226,7 +230,7 @@ def _row_notes(
     by_row = named.assign(arm=named["row"])
     networks = {r: recorded_networks(arms[r][1]) for r in protocols}
     notes = of_ensembles(networks), unfinished(by_row, planned, tasks)
-    return merged(unlike_protocols(protocols), *notes)
+    return merged(unlike_protocols(protocols), *notes, twin_notes)
 
 
 def _unsupported(arm: Mapping[str, Any], task: str) -> str:

@@ -18,6 +18,7 @@ from harness.leaderboard.build import build
 from harness.leaderboard.ranked import tied
 from harness.leaderboard.render import render
 from harness.leaderboard.table import NO_AVERAGES
+from harness.report.site.build import build_site
 from harness.store.recorded import SCORE_COLUMNS, RecordedExperiment, recorded_experiments
 from harness.store.store import Store
 from harness.study import Study
@@ -84,6 +85,17 @@ def test_a_suite_is_also_a_board(store):
         board_table("swagg", store)
 
 
+def test_arms_with_the_same_runs_are_one_row(store):
+    (one, two) = recorded_experiments(store)
+    good = one.scores[one.scores["arm"] == "good"].assign(experiment="two", arm="alike")
+    two.__dict__["_scores"] = pa.Table.from_pandas(good)
+    table = store_board("swag", store, experiments=[one, two]).table
+    assert sorted(names(table)) == sorted(["good", EVIL])
+    assert table.row_notes == {"good": ("The same runs as two: alike.",)}
+    two.__dict__["_scores"] = pa.Table.from_pandas(good[good["pretrain_seed"] == 0])
+    assert len(names(store_board("swag", store, experiments=[one, two]).table)) == 3
+
+
 OWN = """
 name: NAME
 question: Which reads my reviews better?
@@ -117,6 +129,8 @@ def test_experiments_on_the_same_suite_of_their_own_share_a_board(tmp_path):
     assert scores["one: nsp"] == 100 > scores["two: nsp"]
     with pytest.raises(ValueError, match=f"the board or suite 'mine' is not known.*{suite}"):
         board_table("mine", store)
+    pages = build_site(store, tmp_path / "site").parent
+    assert "two: nsp" in (pages / "leaderboards" / f"{suite}.html").read_text()
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from shutil import copytree
 from typing import Any
 
 from harness.leaderboard.boards import StoreBoard, store_board
+from harness.leaderboard.own_suites import own_suites
 from harness.leaderboard.published import board_of_suite, published_entry, published_index
 from harness.leaderboard.published_tables import published_text_tables
 from harness.leaderboard.render import render
@@ -98,14 +99,14 @@ def _boards(
     experiments: Sequence[RecordedExperiment],
     watched: Callable[[Sequence[str]], Iterable[str]],
 ) -> list[Board]:
-    """One board per shipped suite with results."""
+    """One board per suite with results: shipped, or declared by an experiment."""
     records = store.finished()
     by_suite: dict[str, list[RecordedExperiment]] = {}
     for experiment in experiments:
         for suite in experiment.scores["suite"].unique():
             by_suite.setdefault(str(suite), []).append(experiment)
     found = []
-    for suite in watched(sorted(by_suite.keys() & SUITES.keys())):
+    for suite in watched(sorted(by_suite.keys() & {*SUITES, *own_suites(experiments)})):
         board = board_of_suite(suite)
         made = store_board(suite, store, experiments=experiments, finished=records)
         found.append(Board(suite, board.title if board else suite, made, by_suite[suite]))

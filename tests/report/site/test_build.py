@@ -89,7 +89,7 @@ def test_every_board_report_and_published_table_has_a_page(site):
     assert "reports/one/index.html" in index.links
 
 
-def test_a_custom_suite_is_marked_as_without_a_board(tmp_path):
+def test_a_suite_that_no_experiment_declares_is_marked_as_without_a_board(tmp_path):
     store = fill(tmp_path / "store")
     for name, suite in {"alone": "mine-v1", "one": "swag-v1"}.items():
         left = store.experiments()["one"]
@@ -100,8 +100,8 @@ def test_a_custom_suite_is_marked_as_without_a_board(tmp_path):
         store.record_experiment(name, suite, folder)
     site = build_site(store, tmp_path / "site").parent
     text = " ".join(Page(site / "index.html").text.split())
-    assert text.count("custom suite, no leaderboard") == 1
-    assert "mine-v1 custom suite" in text and "swag-v1 custom suite" not in text
+    assert text.count("unknown suite, no leaderboard") == 1
+    assert "mine-v1 unknown suite" in text and "swag-v1 unknown suite" not in text
     assert not (site / "leaderboards" / "mine-v1.html").exists()
 
 
