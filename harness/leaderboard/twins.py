@@ -18,7 +18,7 @@ def twins(scores: pd.DataFrame) -> dict[ArmName, list[ArmName]]:
     """
     runs = scores.groupby(["experiment", "arm"], sort=False)["key"].agg(frozenset)
     of_runs: dict[frozenset[str], list[ArmName]] = {}
-    for arm, keys in runs.items():
+    for arm, keys in zip(runs.index.tolist(), runs, strict=True):
         of_runs.setdefault(keys, []).append(arm)
     return {first: rest for first, *rest in of_runs.values() if rest}
 
