@@ -11,6 +11,7 @@ from harness.core.csv_text import frame_csv
 from harness.leaderboard.cells import number_cell
 from harness.leaderboard.text_tables import Format, TextTable, render_text_tables
 from harness.report.run_scores import averages_by_arm, seed_averages
+from harness.report.two_arms.sides import check_names
 
 NOTE = (
     "Of {pairs} pairs of arms, {alike} ({share:.0f} %) are ordered alike by their averages "
@@ -73,6 +74,7 @@ def compare_order(first: Results, second: Results) -> ArmOrder:
         ValueError: the experiments have other tasks, one name, or fewer than two finished arms in
             common.
     """
+    check_names(first, second)
     names = first.experiment.name, second.experiment.name
     tasks = [(one.suite.name, sorted(one.experiment.evaluate.chosen)) for one in (first, second)]
     if tasks[0] != tasks[1]:

@@ -51,6 +51,8 @@ def two_sides(first: tuple[Results, str], second: tuple[Results, str]) -> tuple[
     across = first[0].plan is not second[0].plan
     by_arm = first[1] != second[1]
     one, other = (_side(results, arm, by_arm) for results, arm in (first, second))
+    if across and one.label == other.label:
+        check_names(first[0], second[0])
     if one.label == other.label:
         raise ValueError(f"two different arms must be given, not {one.label} twice")
     if across and (unlike := [*_unlike(one, other)]):
@@ -58,6 +60,17 @@ def two_sides(first: tuple[Results, str], second: tuple[Results, str]) -> tuple[
     for side in (one, other):
         side.results.require(scores=True)
     return one, other
+
+
+def check_names(first: Results, second: Results) -> None:
+    """Checks that two experiments have different names.
+
+    Raises:
+        ValueError: they have one name.
+    """
+    name = first.experiment.name
+    if name == second.experiment.name:
+        raise ValueError(f"both experiments are named {name}; give one of them another name")
 
 
 def _side(results: Results, name: str, by_arm: bool) -> Side:

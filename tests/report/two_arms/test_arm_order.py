@@ -37,7 +37,7 @@ def test_an_experiment_orders_arms_as_itself(sides: tuple[MadeUpResults, MadeUpR
 def test_other_tasks_and_too_few_arms_are_refused(fabricate: Fabricate) -> None:
     one, other = fabricate({"a": 0.7, "b": 0.8}), fabricate({"a": 0.7, "c": 0.8})
     with pytest.raises(ValueError, match="must share two finished arms"):
-        compare_order(one, other)
+        compare_order(one, other.but(name="other"))
     tasks = one.experiment.evaluate.model_copy(update={"tasks": ("sst2",)})
     with pytest.raises(ValueError, match="must have the same suite and tasks"):
-        compare_order(one, one.but(evaluate=tasks.model_dump()))
+        compare_order(one, one.but(name="other", evaluate=tasks.model_dump()))

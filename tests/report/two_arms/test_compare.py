@@ -1,6 +1,7 @@
 """Two arms of made-up results, against the report, statsmodels and counts by hand."""
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,7 @@ from harness.analysis.statistics.two_groups import Split, TwoGroups
 from harness.experiment.declaration import Declaration
 from harness.report.two_arms import compare
 from harness.report.two_arms.arm_comparison import ArmComparison
+from harness.report.two_arms.arm_order import compare_order
 from harness.report.two_arms.compare import compare_arms
 from tests.made_up_results import MadeUpResults, pairs_of, table_of
 
@@ -169,3 +171,12 @@ def test_arms_must_exist_and_differ(results: MadeUpResults) -> None:
         compare_arms((results, "god"), (results, "poor"))
     with pytest.raises(ValueError, match="two different arms must be given"):
         compare_arms((results, "good"), (results, "good"))
+
+
+def test_experiments_of_one_name_are_no_two_experiments(results: MadeUpResults) -> None:
+    again = copy(results)
+    again.plan = replace(results.plan)
+    with pytest.raises(ValueError, match="both experiments are named made-up; give one"):
+        compare_arms((results, "good"), (again, "good"))
+    with pytest.raises(ValueError, match="both experiments are named made-up; give one"):
+        compare_order(results, again)
