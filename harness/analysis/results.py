@@ -128,7 +128,8 @@ class Results:
 
     @property
     def num_planned(self) -> dict[str, dict[str, int]]:
-        """Arm to task to its number of `finetune_runs`."""
+        """Arm to task to its number of `finetune_runs`; without tasks that the arm does not
+        support."""
         numbers: dict[str, dict[str, int]] = {arm: {} for arm in self.arms}
         for run in self.finetune_runs:
             of = numbers.setdefault(run.arm, {})

@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,11 +26,16 @@ def provenance() -> dict[str, str]:
     """Package versions, machine and command line of this process, without secrets and names of
     hosts, users and folders."""
     return {
-        "packages": ", ".join(f"{name} {version(name)}" for name in PACKAGES),
+        "packages": _packages(),
         "python": platform.python_version(),
         "machine": machine(),
         "command": _command(sys.argv),
     }
+
+
+@cache
+def _packages() -> str:
+    return ", ".join(f"{name} {version(name)}" for name in PACKAGES)
 
 
 def machine() -> str:

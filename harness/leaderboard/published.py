@@ -52,7 +52,7 @@ def load_board(name: str) -> Board:
         raise ValueError(f"unknown board {name!r}; known: {', '.join(board_names())}")
     path = leaderboards_folder() / "boards" / f"{name}.yaml"
     try:
-        board = Board(name=name, **yaml.safe_load(path.read_text(encoding="utf-8")))
+        board = Board(name=name, **yaml.load(path.read_bytes(), yaml.CSafeLoader))
     except (ValidationError, TypeError, RecursionError, yaml.YAMLError) as error:
         raise ValueError(f"{path}: {' '.join(str(error).split())}") from None
     if board.suite not in SUITES:
@@ -83,6 +83,7 @@ def printed(name: str) -> pd.DataFrame:
     return read_scores(path) if is_scores else read_file(path)
 
 
+@cache
 def published_index() -> pd.DataFrame:
     """Metadata of the published tables, indexed by name; all cells are text.
 

@@ -25,7 +25,9 @@ def downloads(results: Results) -> dict[str, str]:
     resolved = results.plan.declaration.resolved()
     return {
         **{name: frame_csv(frame) for name, frame in frames.items() if len(frame)},
-        "experiment.yaml": yaml.safe_dump(resolved, sort_keys=False, allow_unicode=True),
+        "experiment.yaml": yaml.dump(
+            resolved, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True
+        ),
     }
 
 

@@ -156,7 +156,7 @@ def curves_of(results: Results, reached: ReachedLevel, arms: Sequence[str]) -> C
 def _points_of_lines(results: Results, reached: ReachedLevel, arms: Sequence[str]) -> pd.DataFrame:
     """Rows of arm, pretrain_seed, amount and score x 100: those of each arm's line."""
     if reached.score == AVERAGE:
-        scores = seed_averages(results).rename(columns={"average": "score"})
+        scores = results.get(seed_averages).rename(columns={"average": "score"})
     else:
         columns = {one.name: one for one in results.get(experiment_table).columns}
         found = seed_scores(results.get(scores_frame), columns[reached.score])

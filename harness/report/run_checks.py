@@ -128,12 +128,6 @@ def family(results: Results, arm: str) -> str | None:
     return results.plan.differences.get("pretrain.model.family", {}).get(arm)
 
 
-def planned(results: Results, arm: str, task: str) -> int:
-    """Number of runs planned for an arm on a task; 0 if the arm does not support the task."""
-    runs = results.get(finetune_runs_frame)
-    return int(((runs["arm"] == arm) & (runs["task"] == task)).sum())
-
-
 def has_labels(results: Results, table: Table) -> bool:
     """Whether some column has a label or value for each of several examples."""
     return any(len(labels) > 1 for _, labels in _labels(results, table))
@@ -166,9 +160,9 @@ def constant_runs(results: Results, table: Table) -> Iterator[tuple[str, str, st
     identity = ["arm", "task", "pretrain_seed", "finetune_seed", "key"]
     runs = results.get(scores_frame)[identity].drop_duplicates()
     for run in runs.itertuples(index=False):
-        answers = results.predictions(str(run.key)).groupby("split")["prediction"]
-        constant = [split for split, found in answers if _is_constant(found)]
-        if any((run.task, split) in splits for split in constant):
+        rows = results.predictions(str(run.key))
+        own = [split for split in rows["split"].unique() if (run.task, split) in splits]
+        if any(_is_constant(rows.loc[rows["split"] == split, "prediction"]) for split in own):
             yield str(run.arm), str(run.task), f"{run.pretrain_seed}.{run.finetune_seed}"
 
 

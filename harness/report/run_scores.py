@@ -9,6 +9,7 @@ from harness.analysis.frames.scores import scores_frame
 from harness.analysis.results import Results
 from harness.analysis.seed_scores import SEEDS, run_scores
 from harness.leaderboard.build import build, experiment_table
+from harness.leaderboard.table import Row
 
 RunScores = Mapping[str, Mapping[str, np.ndarray]]
 """Column to arm to the scores x 100 of its runs; NaN where a score is undefined."""
@@ -36,12 +37,25 @@ def averages(results: Results, scores: pd.DataFrame, by: Sequence[str]) -> pd.Da
     """
     if scores.empty:
         return pd.DataFrame(columns=[*by, "average"])
+    keys, rows = rows_by(results, scores, by)
+    return keys.assign(average=[row.average.mean if row.average else np.nan for row in rows])
+
+
+def rows_by(
+    results: Results, scores: pd.DataFrame, by: Sequence[str]
+) -> tuple[pd.DataFrame, list[Row]]:
+    """The columns `by`, one row for each of their combinations in `scores`, and its row of the
+    leaderboard. They are the rows of one table: a table for each would take many times as long.
+
+    Args:
+        by: as for `averages`.
+    """
     groups = scores.groupby(list(by), sort=False)
     named = scores.assign(arm=groups.ngroup().astype(str))
     table = build(named, results.suite, tasks=results.experiment.evaluate.tasks)
-    found = {row.name: row.average.mean if row.average else np.nan for row in table.rows}
+    rows = {row.name: row for row in table.rows}
     keys = groups.size().index.to_frame(index=False)
-    return keys.assign(average=[found[str(number)] for number in range(len(keys))])
+    return keys, [rows[str(number)] for number in range(len(keys))]
 
 
 def seed_averages(results: Results) -> pd.DataFrame:

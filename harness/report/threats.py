@@ -180,10 +180,10 @@ def _unlike_arms(results: Results) -> list[str]:
 def _missing_scores(results: Results, table: Table, scores: RunScores) -> Iterator[str]:
     """Planned runs without a score, by arm and column."""
     tasks = {column.name: column.task for column in table.columns}
-    for arm in results.arms:
+    for arm, planned in results.num_planned.items():
         missing = []
         for name, runs in scores.items():
-            total = run_checks.planned(results, arm, tasks[name])
+            total = planned.get(tasks[name], 0)
             gap = total - int(np.isfinite(runs[arm]).sum())
             missing += [f"{name} ({gap} of {total})"] if gap > 0 else []
         if missing:

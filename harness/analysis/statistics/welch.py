@@ -137,7 +137,8 @@ def contrast(
         _check(sides[0], side, paired=False)
     estimate = float(sum(side[0].mean() for side in sides))
     bounds = [[None] * len(sides), *([least] if any(least) else [])]
-    known = [_uncertainty(sides, bound) for bound in bounds]
+    examples = _example_part(sides)
+    known = [_uncertainty(sides, bound, examples) for bound in bounds]
     widest = max(known, key=lambda one: one.half_width(level))
     half = widest.half_width(level)
     p_value = max(one.p_value(estimate, margin) for one in known)
@@ -172,19 +173,26 @@ def contrast_over_seeds(
     return contrast(whole, level, least, margin)
 
 
-def _uncertainty(sides: Sequence[Array], least: Sequence[MeanVariance | None]) -> _Uncertainty:
-    """Uncertainty of the sum of the means of the sides."""
+def _uncertainty(
+    sides: Sequence[Array], least: Sequence[MeanVariance | None], examples: float
+) -> _Uncertainty:
+    """Uncertainty of the sum of the means of the sides, given the variance of the examples."""
     parts = [_seed_part(side[0], bound) for side, bound in zip(sides, least, strict=True)]
     spread = sum(part**2 / freedom for part, freedom in parts if part)
-    examples = sum(_shared_variance(side[1:]) for side in sides)
-    means = [side[1:].mean(axis=1) for side in sides]
-    examples += 2 * sum(float(np.cov(*pair)[0, 1]) for pair in combinations(means, 2))
     of_seeds = sum(part for part, _ in parts)
     return _Uncertainty(
         seeds=of_seeds,
-        examples=max(0.0, examples),
+        examples=examples,
         freedom=of_seeds**2 / spread if spread else 1.0,
     )
+
+
+def _example_part(sides: Sequence[Array]) -> float:
+    """Variance of the sum of the means of the sides over resampled examples."""
+    own = sum(_shared_variance(side[1:]) for side in sides)
+    means = [side[1:].mean(axis=1) for side in sides]
+    shared = sum(float(np.cov(*pair)[0, 1]) for pair in combinations(means, 2))
+    return max(0.0, own + 2 * shared)
 
 
 def _seed_part(means: Array, least: MeanVariance | None) -> tuple[float, float]:

@@ -1,6 +1,6 @@
 """What adaptation costs and does, as tables."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -14,9 +14,11 @@ from harness.analysis.frames.adaptation import (
 from harness.analysis.frames.scores import scores_frame
 from harness.analysis.results import Results
 from harness.finetuning.diagnostics import CHANCE, CHANGED_WORDS, DIAGNOSTICS, STRONGEST
-from harness.leaderboard.build import build
+from harness.leaderboard.build import experiment_table
 from harness.leaderboard.cells import MISSING, number_cell, seeds_cell
+from harness.leaderboard.table import Row, Score
 from harness.leaderboard.text_tables import TextTable
+from harness.report.run_scores import rows_by
 
 TITLES = {
     "weight_change": "Relative change of the weights",
@@ -54,14 +56,25 @@ def cost_table(results: Results) -> TextTable:
 def count_points(results: Results) -> pd.DataFrame:
     """Score x 100 by arm (without its label count), number of labels, column and pretraining seed;
     `average` is the last column. Empty if no axis varies the number of labels."""
-    rows, scores = [], results.get(scores_frame)
-    for arm, (rest, labels) in results.get(label_counts).items():
-        for seed, own in scores[scores["arm"] == arm].groupby("pretrain_seed"):
-            table = build(own, results.suite, tasks=results.experiment.evaluate.tasks)
-            cells = zip([c.name for c in table.columns], table.rows[0].scores, strict=True)
-            for column, score in (*cells, ("average", table.rows[0].average)):
-                rows.append((rest, labels, column, seed, score.mean if score else np.nan))
+    counts, scores = results.get(label_counts), results.get(scores_frame)
+    own = scores[scores["arm"].isin(list(counts))]
+    if own.empty:
+        return pd.DataFrame(columns=COUNT_COLUMNS)
+    keys, found = rows_by(results, own, ["arm", "pretrain_seed"])
+    of_seeds = dict(zip(keys.itertuples(index=False, name=None), found, strict=True))
+    names, arms = [c.name for c in results.get(experiment_table).columns], list(counts)
+    rows = [
+        (*counts[arm], name, seed, score.mean if score else np.nan)
+        for arm, seed in sorted(of_seeds, key=lambda key: (arms.index(key[0]), key[1]))
+        for name, score in _named_scores(of_seeds[arm, seed], names)
+    ]
     return pd.DataFrame(rows, columns=COUNT_COLUMNS)
+
+
+def _named_scores(row: Row, columns: Sequence[str]) -> Iterator[tuple[str, Score | None]]:
+    """The name and score of each column of a row of the leaderboard; the average comes last."""
+    yield from zip(columns, row.scores, strict=True)
+    yield "average", row.average
 
 
 def count_table(points: pd.DataFrame) -> TextTable:

@@ -71,7 +71,7 @@ COLUMNS = ["arm", "pretrain_seed", "pretrain_fraction", "tokens", "flops", "hour
 def loss_section(results: Results) -> Section | None:
     """Loss curves, and the losses after shares of the tokens."""
     table = loss_table(results)
-    points = curve_points(results)
+    points = results.get(curve_points)
     svg = loss_curves(points, _known(points, ("tokens", "flops")), "loss")
     if not table.rows:
         return None
@@ -93,12 +93,12 @@ def loss_section(results: Results) -> Section | None:
 
 def learning_section(results: Results) -> Section | None:
     """Averages of checkpoints during pretraining."""
-    points = learning_points(results).rename(columns={"arm": "run"})
+    points = results.get(learning_points).rename(columns={"arm": "run"})
     svg = learning_curves(points, _known(points, ("tokens", "flops")), "learning")
     if svg is None:
         return None
     plots = {"learning": Plot(svg, LEARNING_CAPTION)}
-    if by_task := task_curves(task_points(results)):
+    if by_task := task_curves(results.get(task_points)):
         plots["learning_tasks"] = Plot(by_task, TASKS_CAPTION)
     notes, tables = [LEARNING_NOTE], {"": learning_table(results)}
     if (thresholds := thresholds_table(results)).rows:
@@ -111,8 +111,8 @@ def learning_section(results: Results) -> Section | None:
 
 def hours(results: Results) -> dict[str, Plot]:
     """File name to figure of the same curves by hours, which depend on the machine."""
-    points = curve_points(results)
-    averages = learning_points(results).rename(columns={"arm": "run"})
+    points = results.get(curve_points)
+    averages = results.get(learning_points).rename(columns={"arm": "run"})
     loss = loss_curves(points, _known(points, ["hours"]), "loss_hours")
     average = learning_curves(averages, _known(averages, ["hours"]), "learning_hours")
     plots = {"loss_hours": Plot(loss, f"Loss {HOURS_CAPTION}")} if loss else {}
@@ -176,14 +176,14 @@ def task_points(results: Results) -> pd.DataFrame:
 def thresholds_table(results: Results) -> TextTable:
     """Tokens from which on each arm exceeds the first untrained network, by column and in the
     average; no rows without one."""
-    averages = learning_points(results).rename(columns={"average": "score"})
-    found = [task_points(results), averages.assign(column="average")]
+    averages = results.get(learning_points).rename(columns={"average": "score"})
+    found = [results.get(task_points), averages.assign(column="average")]
     return thresholds_of(results, pd.concat([one[TASK_COLUMNS] for one in found]))
 
 
 def learning_table(results: Results) -> TextTable:
     """Mean and standard deviation over pretraining seeds: arms by shares of the updates."""
-    points = learning_points(results)
+    points = results.get(learning_points)
     shares = sorted(points["pretrain_fraction"].unique())
     known = points.dropna(subset="average")
     cells = known.groupby(["arm", "pretrain_fraction"])["average"].agg(seeds_cell)

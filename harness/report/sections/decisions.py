@@ -79,11 +79,11 @@ def level_decisions(results: Results) -> list[LevelDecisions]:
 def _levels(results: Results) -> Iterator[tuple[str, Mapping[str, Scores]]]:
     """What the levels lie along, and level to arm to the averages of its seeds; the last level is
     the one to compare with."""
-    shares = learning_points(results)
+    shares = results.get(learning_points)
     if len(shares):
         groups: Any = shares.groupby("pretrain_fraction")
         yield CHECKPOINTS, {f"{share:.3g}": averages_by_arm(points) for share, points in groups}
-    ends = seed_averages(results)
+    ends = results.get(seed_averages)
     for axis in results.experiment.grid:
         found: dict[str, dict[str, np.ndarray]] = {}
         scores = averages_by_arm(ends)

@@ -82,7 +82,7 @@ def curve_points(results: Results) -> pd.DataFrame:
 def loss_table(results: Results) -> TextTable:
     """Training loss after shares of the tokens and held-out loss at the end: mean and standard
     deviation over seeds."""
-    points, runs = curve_points(results), results.get(pretrain_runs_frame)
+    points, runs = results.get(curve_points), results.get(pretrain_runs_frame)
     ends = {
         "held-out loss": runs["loss"].astype(float),
         "held-out bits per byte": runs["bits_per_byte"].astype(float),

@@ -76,7 +76,7 @@ def transfer_points(results: Results) -> pd.DataFrame:
     """Columns group (from 1), arm, pretrain_seed, loss, average (x 100): every pretraining run with
     a known loss and at least one token, in groups of at least two arms."""
     runs = results.get(pretrain_runs_frame).merge(
-        seed_averages(results), on=["arm", "pretrain_seed"]
+        results.get(seed_averages), on=["arm", "pretrain_seed"]
     )
     runs = runs.dropna(subset=["loss", "average"])
     runs = runs[runs["arm"].isin(_firsts(results))]

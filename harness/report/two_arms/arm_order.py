@@ -79,7 +79,7 @@ def compare_order(first: Results, second: Results) -> ArmOrder:
     tasks = [(one.suite.name, sorted(one.experiment.evaluate.chosen)) for one in (first, second)]
     if tasks[0] != tasks[1]:
         raise ValueError(f"{names[0]} and {names[1]} must have the same suite and tasks")
-    one, other = (averages_by_arm(seed_averages(results)) for results in (first, second))
+    one, other = (averages_by_arm(results.get(seed_averages)) for results in (first, second))
     found = decisions(one, other)
     if not found:
         raise ValueError(f"{names[0]} and {names[1]} must share two finished arms, but do not")
