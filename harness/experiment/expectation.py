@@ -201,8 +201,8 @@ class RankAgreement(BaseExpectation):
 
     @property
     def unit(self) -> str:
-        """Of the agreement."""
-        return "of Kendall's tau"
+        """Of the difference from the level."""
+        return f"of Kendall's tau from {self.level:g}"
 
     @property
     def expected_side(self) -> Side:

@@ -128,6 +128,12 @@ def family(results: Results, arm: str) -> str | None:
     return results.plan.differences.get("pretrain.model.family", {}).get(arm)
 
 
+def planned_runs(results: Results) -> Counter[tuple[str, str]]:
+    """(arm, task) to the number of runs planned; 0 if the arm does not support the task."""
+    runs = results.get(finetune_runs_frame)
+    return Counter(zip(runs["arm"], runs["task"], strict=True))
+
+
 def has_labels(results: Results, table: Table) -> bool:
     """Whether some column has a label or value for each of several examples."""
     return any(len(labels) > 1 for _, labels in _labels(results, table))

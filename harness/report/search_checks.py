@@ -12,7 +12,7 @@ from harness.analysis.results import Results
 from harness.finetuning.search.pretrain_search import at_edge, is_pretrained, is_searched
 from harness.finetuning.search.trials import WORST
 from harness.models import is_baseline
-from harness.report.run_checks import family
+from harness.report.run_checks import family, planned_runs
 from harness.tasks.custom import tasks_of
 
 FAR_ABOVE_DEV = 10.0
@@ -21,10 +21,10 @@ FAR_ABOVE_DEV = 10.0
 
 def unequal_trials(results: Results) -> Iterator[str]:
     """A sentence on each task for which the arms had different numbers of trials."""
-    planned = results.num_planned
+    planned = results.get(planned_runs)
     for task, trials in results.get(trials_frame).groupby("task", sort=False):
         made = Counter(trials["arm"])
-        arms = [arm for arm in trained_arms(results) if task in planned[arm]]
+        arms = [arm for arm in trained_arms(results) if planned[arm, str(task)]]
         if len({made[arm] for arm in arms}) > 1:
             named = ", ".join(f"{arm} {made[arm]}" for arm in arms)
             yield f"Unequal numbers of trials on {task}: {named}. More trials find better settings."

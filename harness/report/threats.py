@@ -180,10 +180,11 @@ def _unlike_arms(results: Results) -> list[str]:
 def _missing_scores(results: Results, table: Table, scores: RunScores) -> Iterator[str]:
     """Planned runs without a score, by arm and column."""
     tasks = {column.name: column.task for column in table.columns}
-    for arm, planned in results.num_planned.items():
+    planned = results.get(run_checks.planned_runs)
+    for arm in results.arms:
         missing = []
         for name, runs in scores.items():
-            total = planned.get(tasks[name], 0)
+            total = planned[arm, tasks[name]]
             gap = total - int(np.isfinite(runs[arm]).sum())
             missing += [f"{name} ({gap} of {total})"] if gap > 0 else []
         if missing:

@@ -186,10 +186,21 @@ def _within(margin: float, unit: str, found: Difference, significant: bool) -> t
     """Two one-sided tests of differences within the margin, or one of differences beyond it."""
     size = f"{margin:g} {unit if margin != 1 else unit.removesuffix('s')}"
     if not significant:
-        return "inconclusive", f"differences within and beyond {size} are both possible"
+        return "inconclusive", _undecided(margin, size, found)
     if abs(found.estimate) < margin:
         return "confirmed", f"two one-sided tests exclude differences of {size} and more"
     return "refuted", f"a one-sided test excludes differences of {size} and less"
+
+
+def _undecided(margin: float, size: str, found: Difference) -> str:
+    """Why an equality is neither confirmed nor refuted."""
+    excluded = "more" if -margin < found.low and found.high < margin else ""
+    if found.low > margin or found.high < -margin:
+        excluded = "less"
+    if not excluded:
+        return f"differences within and beyond {size} are both possible"
+    without = f"the interval excludes differences of {size} and {excluded}"
+    return f"{without}, but p is not below 0.05 after Holm's correction"
 
 
 def _lacking(claim: Claim) -> str:

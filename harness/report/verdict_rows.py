@@ -11,6 +11,9 @@ COLUMNS = [
     *("low", "high", "p_value", "p_holm", "num_seeds", "tokens", "reason"),
 ]
 
+EXACT = ".10g"
+"""Digits of numbers, which the board of findings rounds as the report does."""
+
 
 def verdicts_csv(
     experiment: Experiment, verdicts: Sequence[Verdict], tokens: Mapping[str, float]
@@ -30,10 +33,16 @@ def _row(experiment: Experiment, verdict: Verdict, tokens: Mapping[str, float]) 
     ids = " ".join(experiment.claims_of(claim.expectation))
     figures = [""] * 7
     if found := claim.found:
-        adjusted = "" if claim.adjusted is None else f"{claim.adjusted:.4f}"
-        numbers = [f"{value:.4f}" for value in (found.low, found.high, found.p_value)]
+        adjusted = "" if claim.adjusted is None else f"{claim.adjusted:{EXACT}}"
+        numbers = [f"{value:{EXACT}}" for value in (found.low, found.high, found.p_value)]
         if claim.is_counted:
             numbers[2] = ""  # an exact difference is no test
-        figures = [f"{found.estimate:.4f}", claim.unit, *numbers, adjusted, str(found.num_seeds)]
+        figures = [
+            f"{found.estimate:{EXACT}}",
+            claim.unit,
+            *numbers,
+            adjusted,
+            str(found.num_seeds),
+        ]
     most = f"{max(spent):.0f}" if spent else ""
     return [ids, str(claim.expectation), verdict.word, *figures, most, verdict.reason]

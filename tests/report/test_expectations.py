@@ -421,7 +421,7 @@ def test_ranks_by_two_outcomes_agree(planted, tmp_path):
     write_report(data, tmp_path)
     shown = (tmp_path / "README.md").read_text()
     assert "- a, b, c, d above 0.5 in rank agreement of sst2 and loss: **inconclusive**, " in shown
-    assert "of Kendall's tau (95 % interval −" in shown
+    assert "of Kendall's tau from 0.5 (95 % interval −" in shown
     assert summary(data).verdicts[0].startswith("a, b, c, d above 0.5 in rank agreement of sst2")
 
 

@@ -128,7 +128,7 @@ def test_the_page_says_what_the_looks_are(looked, tmp_path: Path):
     shown = claimed_interval(verdict.claim)
     assert shown in page and " (repeated), p " in shown and ", adjusted for looks " in shown
     row = (tmp_path / "verdicts.csv").read_text().splitlines()[1].split(",")
-    assert row[7] == f"{verdict.claim.found.p_value:.4f}"  # what the board corrects
+    assert row[7] == f"{verdict.claim.found.p_value:.10g}"  # what the board corrects
 
 
 MADE = {2: MadeLook("2026-01-01", 6, False), 4: MadeLook("2026-01-02", 6, False)}

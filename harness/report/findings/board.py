@@ -47,6 +47,8 @@ class Evidence:
     reason: str
     tokens: float | None = None
     """The largest number that one of the arms is pretrained on; null if it is not known."""
+    alone: str = ""
+    """The verdict of the report, if the correction over the board takes it back."""
 
     @property
     def is_judged(self) -> bool:
@@ -132,7 +134,7 @@ def screened(evidence: Sequence[Evidence]) -> list[Evidence]:
     adjusted = dict(zip(map(id, judged), benjamini_hochberg(p_values), strict=True))
     reason = "p is not below 0.05 among all expectations of the board"
     return [
-        replace(one, verdict="inconclusive", reason=reason)
+        replace(one, verdict="inconclusive", reason=reason, alone=one.verdict)
         if one.verdict in DECISIONS and adjusted.get(id(one), 0.0) >= 1 - LEVEL
         else one
         for one in evidence

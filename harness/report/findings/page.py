@@ -65,10 +65,11 @@ def _range(low: float, high: float) -> str:
 
 def shown(one: Evidence) -> str:
     """The verdict with the difference, its unit and its interval."""
+    verdict = f"{one.verdict} here, {one.alone} in the report" if one.alone else one.verdict
     if one.difference is None or one.low is None or one.high is None:
-        return one.verdict
+        return verdict
     unit = "" if one.unit == POINTS else f" {one.unit}"
-    figure = f"{one.verdict}, {amount(one.difference, one.unit)}{unit}"
+    figure = f"{verdict}, {amount(one.difference, one.unit)}{unit}"
     if one.low == one.high:
         return f"{figure} (exact)"
     return f"{figure} ({amount(one.low, one.unit)} to {amount(one.high, one.unit)})"

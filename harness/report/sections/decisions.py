@@ -9,9 +9,11 @@ import pandas as pd
 
 from harness.analysis.results import Results
 from harness.analysis.statistics.decisions import Decisions, decisions
+from harness.experiment.arms import choices
 from harness.leaderboard.cells import MISSING
 from harness.leaderboard.text_tables import TextTable
 from harness.report.layout import Section
+from harness.report.ordered_axes import is_ordered
 from harness.report.run_scores import averages_by_arm, seed_averages
 from harness.report.sections.curves import learning_points
 
@@ -63,8 +65,8 @@ def decisions_frame(results: Results) -> pd.DataFrame:
 
 
 def level_decisions(results: Results) -> list[LevelDecisions]:
-    """Each level but the last, of the checkpoints and of every axis. Its pairs are of arms, which
-    their labels on the other axes identify."""
+    """Each level but the last, of the checkpoints and of every ordered axis. Its pairs are of arms,
+    which their labels on the other axes identify."""
     rows = []
     for along, levels in _levels(results):
         *smaller, last = levels
@@ -77,14 +79,16 @@ def level_decisions(results: Results) -> list[LevelDecisions]:
 
 
 def _levels(results: Results) -> Iterator[tuple[str, Mapping[str, Scores]]]:
-    """What the levels lie along, and level to arm to the averages of its seeds; the last level is
-    the one to compare with."""
+    """What the levels lie along (the share of the updates, or an axis of larger and larger values),
+    and level to arm to the averages of its seeds; the last level is the one to compare with."""
     shares = results.get(learning_points)
     if len(shares):
         groups: Any = shares.groupby("pretrain_fraction")
         yield CHECKPOINTS, {f"{share:.3g}": averages_by_arm(points) for share, points in groups}
     ends = results.get(seed_averages)
-    for axis in results.experiment.grid:
+    for axis, values in results.experiment.grid.items():
+        if not is_ordered([label for label, _ in choices(axis, values)]):
+            continue
         found: dict[str, dict[str, np.ndarray]] = {}
         scores = averages_by_arm(ends)
         for arm in results.plan.arms:

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from harness.experiment.experiment import Axis
+from harness.report.ordered_axes import is_ordered
 from harness.report.page import write_report
 from harness.report.sections.decisions import (
     CHECKPOINTS,
@@ -58,20 +59,36 @@ def test_checkpoints_by_hand(with_checkpoints: MadeUpResults) -> None:
 
 def test_levels_of_an_axis_by_hand(fabricate: Fabricate) -> None:
     skills = {
-        "a/small": 0.7,
-        "a/large": 0.95,
-        "b/small": 0.9,
-        "b/large": 0.75,
-        "c/small": 0.6,
-        "c/large": 0.62,
+        "a/nano": 0.7,
+        "a/tiny": 0.95,
+        "b/nano": 0.9,
+        "b/tiny": 0.75,
+        "c/nano": 0.6,
+        "c/tiny": 0.62,
     }
     frame = decisions_frame(with_axes(fabricate(skills, examples=400)))
-    of_size = frame[frame["along"] == "size"]
-    assert of_size[["level", "of", "pairs", "alike"]].to_numpy().tolist() == [
-        ["small", "large", 3, 2]
+    # Not along the methods, of which none is the larger one.
+    assert frame[["along", "level", "of", "pairs", "alike"]].to_numpy().tolist() == [
+        ["size", "nano", "tiny", 3, 2]
     ]
-    of_method = frame[frame["along"] == "method"]  # one pair of sizes at each level
-    assert of_method[["level", "of", "alike"]].to_numpy().tolist() == [["a", "c", 1], ["b", "c", 0]]
+
+
+@pytest.mark.parametrize(
+    ("labels", "ordered"),
+    [
+        (["500k", "1M", "2.5M"], True),
+        (["epochs=1", "epochs=12"], True),
+        (["mask_rate=0.15", "mask_rate=0.3"], True),
+        (["nano", "tiny", "base"], True),
+        (["64", "1000", "256"], False),
+        (["tiny", "nano"], False),
+        (["64", "64"], False),
+        (["64", "all"], False),
+        (["roberta", "scratch"], False),
+    ],
+)
+def test_the_order_of_an_axis(labels: list[str], ordered: bool) -> None:
+    assert is_ordered(labels) == ordered
 
 
 def test_one_axis_or_one_arm_has_no_decisions(fabricate: Fabricate) -> None:
