@@ -1,5 +1,6 @@
 """Fixtures and settings of all tests."""
 
+import gc
 import shutil
 import signal
 import sys
@@ -22,6 +23,15 @@ pytest_plugins = ["tests.made_up_results"]
 # A suite in the background (`&`, nohup) ignores these signals, and so would its processes.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+gc.disable()  # until all tests are collected, which makes objects that live to the end
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """No later collection of garbage walks through the tests and the libraries again."""
+    gc.freeze()
+    gc.enable()
 
 
 LONGEST = ("tests/test_end_to_end", "tests/test_readme", "tests/execution/backends")
