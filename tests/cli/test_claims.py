@@ -14,7 +14,7 @@ QUICK = """
 name: NAME
 question: Is counting words better than the largest class?
 claims: {CLAIM: bag_of_words > majority}
-pretrain: {size: nano, corpus: microworld, budget: {tokens: 0}}
+pretrain: {size: nano, corpus: {source: microworld, num_tokens: 20_000}, budget: {tokens: 0}}
 grid: {pretrain.recipe: [majority, bag_of_words]}
 evaluate: {tasks: [micro-sst2]}
 """
