@@ -33,7 +33,9 @@ def covering(cases: Sequence[Case], each: int, always: Collection[Case] = ()) ->
     seen = Counter(value for case in always for value in enumerate(case))
     while left:
         lacking = {case: sum(seen[one] < each for one in enumerate(case)) for case in left}
-        best = min(left, key=lambda case: (-lacking[case], sum(seen[one] for one in enumerate(case))))
+        best = min(
+            left, key=lambda case: (-lacking[case], sum(seen[one] for one in enumerate(case)))
+        )
         if not lacking[best]:
             break
         left.remove(best)
