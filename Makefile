@@ -24,7 +24,7 @@ install: $(STAMP)
 test: lint
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-# Tests that train for minutes.
+# Tests that take minutes: long training and whole matrices, of which `make test` has a covering part.
 campaigns: $(STAMP)
 	$(BIN)/python -m pytest -m campaign
 

@@ -34,7 +34,12 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-LONGEST = ("tests/test_end_to_end", "tests/test_readme", "tests/execution/backends")
+LONGEST = (
+    "tests/test_end_to_end",
+    "tests/test_readme",
+    "tests/execution/backends",
+    "tests/test_documented_plugins",
+)
 """Begin of the paths of files that take a worker minutes."""
 
 

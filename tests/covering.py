@@ -1,7 +1,7 @@
 """Covering subsets of matrices of cases, such as every model family under every method."""
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import pytest
@@ -46,6 +46,21 @@ def covering(cases: Sequence[Case], each: int, always: Collection[Case] = ()) ->
 def thinned(cases: Sequence[Case], each: int, always: Collection[Case] = ()) -> list[Any]:
     """Cases for `pytest.mark.parametrize`: those of `covering`, and the others as a campaign."""
     kept = set(covering(cases, each, always))
-    return [
-        pytest.param(*case, marks=[] if case in kept else [pytest.mark.campaign]) for case in cases
-    ]
+    return [_marked(*case, by_default=case in kept) for case in cases]
+
+
+def representatives(features: Mapping[str, Case], each: int) -> list[Any]:
+    """Names for `pytest.mark.parametrize`, such as those of objectives: so many that each value of
+    each feature occurs `each` times, or once in each combination; the others as a campaign.
+
+    Args:
+        features: Name to the values of its features; of equal ones, the first name stands for all.
+        each: As in `covering`.
+    """
+    named = {values: name for name, values in reversed(list(features.items()))}
+    kept = {named[values] for values in covering([*named], each)}
+    return [_marked(name, by_default=name in kept) for name in features]
+
+
+def _marked(*values: Any, by_default: bool) -> Any:
+    return pytest.param(*values, marks=[] if by_default else [pytest.mark.campaign])

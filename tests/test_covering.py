@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from tests.covering import covering, thinned
+from tests.covering import covering, representatives, thinned
 
 FULL = list(product("abcdefgh", range(5)))
 SPARSE = [(row, column) for row, column in FULL if (ord(row) + column) % 3 or row == "a"]
@@ -43,3 +43,10 @@ def test_the_others_are_a_campaign() -> None:
     by_default = [one.values for one in cases if not one.marks]
     assert by_default == covering(SPARSE, 1)
     assert {mark.name for one in cases for mark in one.marks} == {"campaign"}
+
+
+def test_names_stand_for_equal_features() -> None:
+    features = {"one": ("a", 1), "two": ("a", 1), "three": ("b", 1), "four": ("a", 2)}
+    found = representatives(features, 2)
+    assert [one.values for one in found] == [(name,) for name in features]
+    assert [one.values[0] for one in found if not one.marks] == ["one", "three", "four"]
