@@ -19,11 +19,12 @@ quickstart: $(STAMP)
 
 install: $(STAMP)
 
-# Two workers of one thread each are faster than one of two: the models are small.
+# Two workers of one thread each are faster than one of two: the models are small. Bytecode is
+# kept, or both workers and every process that a test starts would compile all modules again.
 test: lint
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-# Tests that train for minutes.
+# Tests that take minutes: long training and whole matrices, of which `make test` has a covering part.
 campaigns: $(STAMP)
 	$(BIN)/python -m pytest -m campaign
 

@@ -1,5 +1,6 @@
 """Fixtures and settings of all tests."""
 
+import gc
 import shutil
 import signal
 import sys
@@ -23,8 +24,22 @@ pytest_plugins = ["tests.made_up_results"]
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
+gc.disable()  # until all tests are collected, which makes objects that live to the end
 
-LONGEST = ("tests/test_end_to_end", "tests/test_readme", "tests/execution/backends")
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """No later collection of garbage walks through the tests and the libraries again."""
+    gc.freeze()
+    gc.enable()
+
+
+LONGEST = (
+    "tests/test_end_to_end",
+    "tests/test_readme",
+    "tests/execution/backends",
+    "tests/test_documented_plugins",
+)
 """Begin of the paths of files that take a worker minutes."""
 
 

@@ -302,7 +302,8 @@ def test_an_archive_makes_the_same_report_and_a_run_computes_what_it_lacks(
     restored = harness.load(path, store=store).run()
     assert restored.last_run.computed == []
     kinds = {key: stage.kind for key, stage in study.plan.stages.items()}
-    longer = harness.load(path, "seeds.pretrain=1", "seeds.finetune=2", store=store).run(jobs=1)
+    longer = harness.load(path, "seeds.pretrain=1", "seeds.finetune=2", store=store)
+    longer.run(executor="serial")
     computed = longer.last_run.computed
     again = sorted(kinds[key] for key in computed if key in kinds)
     assert again == ["pretrain", "pretrain", "tokenize"]  # not the tokenizer, trials and scores

@@ -43,8 +43,9 @@ FASTER = [
     *("--task", "micro-sst2", "--seeds", "1", "--set", "evaluate.finetune.epochs=1"),
     *("--set", "evaluate.protocol.max_train_examples=16"),
 ]
-MORE = {"evaluate": FASTER, "profile": ["--updates", "2"]}
-"""Command to further options that make it fast."""
+SERIAL = ["--executor", "serial"]
+MORE = {"run": SERIAL, "evaluate": [*FASTER, *SERIAL], "profile": ["--updates", "2"]}
+"""Command to further options that make it fast: each new process would load for seconds."""
 REFUSED = {"submit": "glue"}
 """Commands that need another experiment, with a word of their answer."""
 

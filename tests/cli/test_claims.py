@@ -8,13 +8,14 @@ import pytest
 
 from harness.cli.claims import Priced, each_claim_once
 from harness.core import shipped
+from harness.execution.backends import BACKENDS
 from tests.cli.test_app import call
 
 QUICK = """
 name: NAME
 question: Is counting words better than the largest class?
 claims: {CLAIM: bag_of_words > majority}
-pretrain: {size: nano, corpus: microworld, budget: {tokens: 0}}
+pretrain: {size: nano, corpus: {source: microworld, num_tokens: 20_000}, budget: {tokens: 0}}
 grid: {pretrain.recipe: [majority, bag_of_words]}
 evaluate: {tasks: [micro-sst2]}
 """
@@ -49,15 +50,16 @@ def test_experiments_are_listed_with_their_time(
 
 
 def test_experiments_are_computed_within_a_budget(
-    experiments: dict[str, Path], tmp_path: Path
+    experiments: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setitem(BACKENDS, "processes", BACKENDS["serial"])  # a new one loads for seconds
     options = ["--run", "--store", str(tmp_path / "runs"), "--out", str(tmp_path / "board.md")]
     code, output = call("claims", "E1", "E2", *options, "--budget", "0.001s", "--jobs", "1")
     assert code == 2 and "not within the budget" in output  # and so no report
     code, output = call("claims", "E1", *options, "--budget", "1h", "--jobs", "1")
     assert code == 0 and "bag_of_words > majority" in output
     assert "| E1 |" in (tmp_path / "board.md").read_text()
-    code, output = call("claims", "E1", *options)
+    code, output = call("claims", "E1", *options, "--jobs", "1")
     assert code == 0 and "done" in output and "stages were done already" in output
 
 

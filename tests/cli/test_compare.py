@@ -62,7 +62,7 @@ def test_two_experiments_without_arms_are_ordered(monkeypatch: pytest.MonkeyPatc
 WORLDS = """
 name: worlds
 question: Is counting words better than the largest class?
-pretrain: {size: nano, corpus: microworld, budget: {tokens: 0}}
+pretrain: {size: nano, corpus: {source: microworld, num_tokens: 20_000}, budget: {tokens: 0}}
 grid: {pretrain.recipe: [majority, bag_of_words]}
 seeds: {pretrain: 2, finetune: 1, world: per_seed}
 evaluate: {tasks: [micro-sst2]}

@@ -17,15 +17,14 @@ def batches(num_items: int, batch_size: int, seed: int = 0) -> TrainBatches:
     return TrainBatches(data, Finetune(batch_size=batch_size, epochs=EPOCHS), lambda *_: {}, seed)
 
 
-def mates(order: list[np.ndarray]) -> set[tuple[int, int]]:
-    """All pairs of items that share a batch."""
-    return {(a, b) for items in order for a in items.tolist() for b in items.tolist() if a < b}
-
-
 def kept(first: list[np.ndarray], second: list[np.ndarray]) -> float:
-    """Share of the pairs of `first` that `second` has, too."""
-    before = mates(first)
-    return len(before & mates(second)) / len(before)
+    """Share of the pairs of items in one batch of `first` that are in one batch of `second`."""
+    batch_of = np.empty(sum(map(len, second)), dtype=int)
+    for number, items in enumerate(second):
+        batch_of[items] = number
+    pairs = sum(len(items) * (len(items) - 1) for items in first)
+    still = sum(np.sum(batch_of[items] == batch_of[items][:, None]) - len(items) for items in first)
+    return still / pairs
 
 
 def random_shares(num_items: int, batch_size: int) -> list[float]:

@@ -30,7 +30,7 @@ from tests.finetuning.test_module import (
     tokenizer,  # noqa: F401  # a fixture
 )
 
-SETTINGS = Finetune(learning_rate=1e-2, epochs=3, batch_size=8, weight_decay=0.1)
+SETTINGS = Finetune(learning_rate=1e-2, epochs=2, batch_size=8, weight_decay=0.1)
 OTHER = encoded([[2, 11, 12, 3], [2, 13, 5, 3]], np.array([0, 1]))
 """Examples with tokens that those of the training set lack."""
 

@@ -76,11 +76,17 @@ def without_gradient(learner: Learner, batch: dict[str, Tensor]) -> set[str]:
     return {name for name, parameter in learner.named_parameters() if parameter.grad is None}
 
 
+LEARNED = 0.2
+"""Loss in nats at which a batch is known by heart."""
+
+
 def overfit(learner: Learner, batch: dict[str, Tensor], steps: int = 80) -> float:
-    """Mean loss after some updates on one batch."""
+    """Mean loss after updates on one batch: `steps`, or as many as it takes to learn it."""
     optimizer = torch.optim.AdamW(learner.parameters(), lr=3e-3, weight_decay=0.0)
     for _ in range(steps):
         loss = learner(batch)[0]["token"] / len(batch["targets"])
+        if loss < LEARNED:
+            break
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(learner.parameters(), 1.0)

@@ -34,7 +34,7 @@ from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.run import pretrain
 
-STEPS = 20
+STEPS = 8
 SIZE = Size(num_layers=2, hidden_size=16, num_heads=2, intermediate_size=32)
 ARMS = {"mlm": "bert", "clm": "gpt2", "rtd": "electra", "span_corruption": "t5", "mlm_nsp": "bert"}
 """Objective to family."""
@@ -127,8 +127,8 @@ def train_together(
     """Runs of two processes: of each arm, sharded, and two that continue a run of one process."""
     found = {arm: train(make_spec(arm), data, folder / arm, DDP) for arm in arms}
     found["fsdp"] = train(make_spec(arms[0]), data, folder / "fsdp", FSDP)
-    train(make_spec(arms[0]), data, folder / "passed", DDP, stop=10)
-    train(make_spec(arms[0]), data, folder / "passed", FSDP, stop=15)
+    train(make_spec(arms[0]), data, folder / "passed", DDP, stop=4)
+    train(make_spec(arms[0]), data, folder / "passed", FSDP, stop=6)
     return found
 
 
@@ -139,7 +139,7 @@ def test_two_processes_train_as_one(data: Path, tmp_path: Path, arms: tuple[str,
     """With uneven shares, whole or sharded weights; and a run that one process begins, two
     continue with whole and then sharded weights, and one ends."""
     passed, first = tmp_path / "passed", arms[0]
-    train(make_spec(first), data, passed, ONE, stop=5)
+    train(make_spec(first), data, passed, ONE, stop=2)
     ranks = distributed.Ranks(2, tmp_path / "ranks")
     two = on_ranks(partial(train_together, arms, data, tmp_path), ranks, DDP)
     two["passed"] = train(make_spec(first), data, passed, ONE)

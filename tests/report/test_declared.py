@@ -62,7 +62,10 @@ def test_what_was_declared_after_results_is_a_threat(fabricate) -> None:
 SMALL = """
 name: small
 question: Is it better?
-pretrain: {recipe: bag_of_words, budget: {tokens: 0}}
+pretrain:
+  recipe: bag_of_words
+  corpus: {source: microworld, num_tokens: 20_000}
+  budget: {tokens: 0}
 grid:
   kind:
     words: {}

@@ -170,7 +170,10 @@ def test_looks_that_are_declared_after_results_are_a_threat(looked):
 SMALL = """
 name: small
 question: Is it better?
-pretrain: {recipe: bag_of_words, budget: {tokens: 0}}
+pretrain:
+  recipe: bag_of_words
+  corpus: {source: microworld, num_tokens: 20_000}
+  budget: {tokens: 0}
 grid:
   kind:
     words: {}

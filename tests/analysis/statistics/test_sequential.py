@@ -52,7 +52,7 @@ def test_the_joint_normal_distribution_crosses_as_often_as_is_spent(
     z = bounds(nominal_levels(counts, spending, sides=sides), sides)
     correlation = np.sqrt(np.minimum.outer(shares, shares) / np.maximum.outer(shares, shares))
     for look in range(1, len(counts) + 1):
-        of = multivariate_normal(np.zeros(look), correlation[:look, :look], seed=0, abseps=1e-7)
+        of = multivariate_normal(np.zeros(look), correlation[:look, :look], seed=0, abseps=1e-6)
         low = -z[:look] if sides == 2 else np.full(look, -np.inf)
         spent = 1 - of.cdf(z[:look], lower_limit=low)
         expected = sides * SPENDING[spending](shares[look - 1], ALPHA / sides)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -276,14 +277,23 @@ def test_serial_has_the_threads_of_a_worker(
     assert seen == [default_threads(), before + 1] and torch.get_num_threads() == before
 
 
-def test_workers_start_before_they_are_needed(tmp_path: Path) -> None:
-    """As many as fit; one that died before its first stage is replaced."""
+def test_workers_start_before_they_are_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many as fit, with what stages import, here a module that loads at once; one that died
+    before its first stage is replaced."""
+    assert import_module(processes.STAGES).STAGES
+    (tmp_path / "module_of_stages.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(processes, "STAGES", "module_of_stages")
+    imported = "'module_of_stages' in __import__('sys').modules"
     backend = ProcessBackend(Workspace(tmp_path), 2)
     try:
         backend.prepare(5, Compute(threads=1))
         assert len(backend._idle) == 2
         backend.prepare(1, Compute(threads=1))
         assert len(backend._idle) == 2
+        assert all(one.submit(eval, imported).result() for one in backend._idle)
         died = backend._idle[-1].submit(os._exit, 1)
         assert died.exception()
         backend.submit(StageJob("tokenizer", "key", {}, {}, Compute(threads=1)))

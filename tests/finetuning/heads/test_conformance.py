@@ -27,6 +27,7 @@ from harness.models.blueprints import Tokens
 from harness.models.build import build
 from harness.tasks.examples import Answers, Examples, Mention, column
 from harness.tasks.task import COMPARED, Task
+from tests.covering import thinned
 
 SIZE = Size(num_layers=2, hidden_size=32, num_heads=2, intermediate_size=128)
 NETWORKS = [
@@ -150,15 +151,21 @@ LEARNING_RATES = {"cbow": 0.1, "skipgram": 0.1}
 """Static embeddings learn one word at a time."""
 
 
+UNDER_NETWORKS = pytest.mark.parametrize(
+    ("kind", "network"), thinned([(kind, network) for kind in HEADS for network in NETWORKS], 4)
+)
+"""Every kind with four networks, and every network with four kinds."""
+
+
 def test_all_representations_are_covered() -> None:
     assert {reading for _, reading in NETWORKS} | {"bidirectional"} == READINGS
 
 
-@pytest.mark.parametrize("kind", HEADS)
-@pytest.mark.parametrize(("family", "reading"), NETWORKS)
+@UNDER_NETWORKS
 def test_padding_changes_nothing(
-    kind: str, family: str, reading: str, tokenizer: PreTrainedTokenizerFast
+    kind: str, network: tuple[str, str], tokenizer: PreTrainedTokenizerFast
 ) -> None:
+    family, reading = network
     head, examples = make_head(kind, tokenizer), make_examples(kind)
     data = head.encode(examples)
     for adaptation in ("full", "frozen"):
@@ -190,15 +197,14 @@ def test_padding_changes_nothing(
             assert same(read[0], read[1])
 
 
-@pytest.mark.parametrize("kind", HEADS)
-@pytest.mark.parametrize(("family", "reading"), NETWORKS)
+@UNDER_NETWORKS
 def test_neither_batch_size_nor_order_changes_predictions(
     kind: str,
-    family: str,
-    reading: str,
+    network: tuple[str, str],
     tokenizer: PreTrainedTokenizerFast,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    family, reading = network
     head, examples = make_head(kind, tokenizer), make_examples(kind)
     torch.manual_seed(0)
     model = head.make_model(make_backbone(family, reading, tokenizer), ADAPTATIONS["full"])

@@ -194,10 +194,12 @@ def test_one_batch_is_learned(name: str) -> None:
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
     for _ in range(150):
         loss = mean_losses(model, batch)["token"]
+        if loss < 0.1:
+            return
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    assert loss.item() < 0.1
+    pytest.fail(f"the loss is {loss:.2f} after 150 updates")
 
 
 def test_span_boundary_of_one_batch_is_learned() -> None:

@@ -33,6 +33,7 @@ from harness.pretraining.optimization import make_optimizer
 from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.run import pretrain
+from tests.covering import representatives
 from tests.token_streams import write_streams
 
 VOCAB, LENGTH, ROWS = 500, 32, 8
@@ -52,6 +53,18 @@ FAMILY = {
 TOKENIZER = Tokenizer(vocab_size=VOCAB, sentinels=len(SENTINELS), extra_tokens=tuple(MODES))
 TINY = Size(num_layers=2, hidden_size=32, num_heads=2, intermediate_size=64)
 EVERY = pytest.mark.parametrize("name", OBJECTIVES)
+
+
+def features(objective: AnyObjective) -> tuple[str | int, ...]:
+    """What decides how an objective is trained: of a mixture, its length and last component."""
+    _, last = objective.components[-1]
+    kinds = (last.output.kind, last.representation, last.transform.kind, last.sentence_pair)
+    return (*kinds, len(objective.components))
+
+
+OF_EACH_KIND = pytest.mark.parametrize(
+    "name", representatives({name: features(one) for name, one in OBJECTIVES.items()}, 2)
+)
 
 
 @cache
@@ -356,7 +369,7 @@ def test_every_trained_parameter_gets_a_gradient(name: str) -> None:
     assert without == []
 
 
-@EVERY
+@OF_EACH_KIND
 def test_one_batch_is_learned(name: str) -> None:
     spec, learner = learner_of(name)
     module = PretrainingModule(learner.train(), spec, 10, 0)
@@ -386,7 +399,7 @@ def kill_at(step: int) -> Callable[..., None]:
     return progress
 
 
-@EVERY
+@OF_EACH_KIND
 def test_resume_is_exact(name: str, tmp_path: Path, trained: Path) -> None:
     spec = spec_of(OBJECTIVES[name])
     every_step = Compute(checkpoint_interval_seconds=0, max_checkpoint_overhead=1e9)
