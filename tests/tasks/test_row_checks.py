@@ -76,7 +76,7 @@ def test_a_condition_leaves_hidden_rows_of_other_splits(tmp_path: Path) -> None:
     for label in (1, -1):
         split = Split(name="validation", where={"part": str(label)})
         assert load_examples(task, split).labels.tolist() == [label]
-    with pytest.raises(ValueError, match="row 2 of .* has -1 for 2 choices"):
+    with pytest.raises(ValueError, match=r"row 2 of .* has -1 for 2 choices"):
         load_examples(task, "train")
 
 
