@@ -7,6 +7,7 @@ from pathlib import Path
 from harness.core.files import file_exists, searched_from
 from harness.data.corpora import load_corpus
 from harness.data.corpora.load_corpus import read_documents
+from harness.data.corpora.size import check_readable
 from harness.data.corpora.sources import Corpus, LocalCorpus, TextCorpus, decontaminated
 from harness.experiment.arms import Arm
 from harness.experiment.checks import continued_pretraining
@@ -64,10 +65,12 @@ def _arm_problems(arm: Arm) -> Problems:
 
 
 def _text_problems(text: Corpus | None, *field: str) -> Problems:
-    """A corpus without its files, or without the texts that its steps remove."""
+    """A corpus without its files, with one that cannot be read, or without the texts that its
+    steps remove."""
     try:
         if text is not None:
             load_corpus.fingerprint(text)
+            check_readable(text)
     except ValueError as error:
         message = str(error).replace("corpus.", f"{'.'.join(field)}.", 1)
         yield ("pretrain", *field, "path"), f"pretrain.{message}"

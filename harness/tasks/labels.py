@@ -21,7 +21,9 @@ def read_labels(task: Task, split: Split, column: Sequence[Any]) -> np.ndarray:
         ValueError: a label is missing, or not what the task declares.
     """
     if task.kind in ("classification", "multiple_choice"):
-        return _checked(task, split, np.array([_number(task, v) for v in column], dtype=np.int64))
+        return _checked(
+            task, split, np.array([class_index(task, v) for v in column], dtype=np.int64)
+        )
     if task.kind == "regression" or task.kind in COMPARED:
         return np.array([_value(task, split, value) for value in column], dtype=np.float64)
     labels = np.empty(len(column), dtype=object)
@@ -57,7 +59,7 @@ def _label(task: Task, split: Split, value: Any) -> Any:
             f"{split.name} has null"
         )
     if task.kind == "tagging":
-        return tuple(_number(task, tag) for tag in value)
+        return tuple(class_index(task, tag) for tag in value)
     if task.kind == "coreference":
         return _mentions(task, split, value)
     if task.kind == "extraction":
@@ -80,8 +82,12 @@ def _mentions(task: Task, split: Split, value: Any) -> tuple[Mention, ...]:
         ) from None
 
 
-def _number(task: Task, value: Any) -> int:
-    """The index of a class or tag, given by name or index."""
+def class_index(task: Task, value: Any) -> int:
+    """The index of a class, tag or choice, given by name or index; HIDDEN for null.
+
+    Raises:
+        ValueError: it is neither.
+    """
     is_own = isinstance(task.data, FileData | PluginData)
     if is_own and isinstance(value, int | float):  # stars 1 to 5
         text = class_name(value)
@@ -89,13 +95,22 @@ def _number(task: Task, value: Any) -> int:
     if isinstance(value, float) and not value.is_integer():
         raise ValueError(f"the labels of {task.name} must be whole numbers, but one is {value}")
     if not isinstance(value, str):
-        return HIDDEN if value is None else int(value)
+        return HIDDEN if value is None else _whole(task, value)
     if value not in task.labels:
         raise ValueError(
             f"the labels of {task.name} must be {', '.join(task.labels) or 'numbers'}, but one is "
             f"{value!r}"
         )
     return task.labels.index(value)
+
+
+def _whole(task: Task, value: Any) -> int:
+    try:
+        return int(value)
+    except TypeError:
+        raise ValueError(
+            f"the labels of {task.name} must be names or numbers, but one is {value!s:.60}"
+        ) from None
 
 
 def _checked(task: Task, split: Split, labels: np.ndarray) -> np.ndarray:

@@ -24,6 +24,7 @@ from harness.tasks.labels import (
     read_labels,
 )
 from harness.tasks.preprocessing import NOWHERE, PREPROCESSORS
+from harness.tasks.row_checks import check_rows
 from harness.tasks.task import (
     HOLDOUT_SPLIT,
     CollectionData,
@@ -213,16 +214,25 @@ def _examples(task: Task, split: Split, columns: Columns) -> Examples:
         )
     num_examples = len(columns[task.label_field])
     kept = [row for row in range(num_examples) if _matches(columns, row, split.where)]
+    _check_texts(task, split, columns)
+    texts = texts_of(task, columns)
+    check_rows(task, split, columns, texts, _source(task, split))
     groups, choices = None, None
     if group_field := split.group_field or task.group_field:
         groups = np.array([str(group) for group in columns[group_field]], dtype=object)
     if task.choices_field:
         choices = [tuple(options) for options in columns[task.choices_field]]
     labels = read_labels(task, split, columns[task.label_field])
-    _check_texts(task, split, columns)
-    examples = Examples(texts_of(task, columns), labels, choices, groups)
+    examples = Examples(texts, labels, choices, groups)
     wanted_rows = _rows_of(task, split, examples)
     return examples.take(np.array([row for row in kept if wanted_rows[row]], dtype=np.int64))
+
+
+def _source(task: Task, split: Split) -> str:
+    """Where a row is counted: in its file, or among the converted rows of the split."""
+    if isinstance(task.data, FileData) and not task.prepare:
+        return str(file_of(task, split.of or split.name))
+    return f"its split {split.name}"
 
 
 def _rows_of(task: Task, split: Split, examples: Examples) -> np.ndarray:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from harness.cli import app
+from harness.data.corpora import size
 from harness.experiment.declaration import load
 from harness.experiment.source import DeclarationError
 from harness.pretraining.objectives.transforms.masking import TokenMasking
@@ -277,6 +278,33 @@ def test_a_corpus_of_one_document_is_refused_before_a_run(valid: Path, tmp_path:
     held_out = f"pretrain.held_out={{source: text, path: {text}}}"
     assert load(valid, [given, held_out], with_data=True)
     text.write_text("A tiger is a cat.\n\nIt is large.\n")
+    assert load(valid, [given], with_data=True)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{source: text, path: FOLDER}",
+        "{source: mixture, sources: {a: {source: text, path: FOLDER}, b: microworld}}",
+    ],
+)
+def test_text_that_is_not_utf_8_is_refused_before_a_run(
+    source: str, valid: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    (folder / "a.txt").write_text("A tiger.\n\nA bear.\n\nA lion.\n")
+    (folder / "b.txt").write_bytes("A café.\n\nA bear.\n".encode("latin-1"))
+    given = f"pretrain.corpus={source.replace('FOLDER', str(folder))}"
+    with pytest.raises(DeclarationError) as caught:
+        load(valid, [given], with_data=True)
+    (problem,) = caught.value.problems
+    assert f"pretrain.corpus.path: {folder}/b.txt must be UTF-8 text, but 'utf-8' " in problem
+    assert problem.endswith("; convert it to UTF-8, for example with iconv")
+    monkeypatch.setattr(size, "MAX_COUNTED_BYTES", 10)
+    assert load(valid, [given], with_data=True)
+    monkeypatch.undo()
+    (folder / "b.txt").write_text("A café.\n\nA bear.\n")
     assert load(valid, [given], with_data=True)
 
 

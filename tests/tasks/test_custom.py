@@ -234,9 +234,9 @@ TAGS = {"kind": "tagging", "labels": ("O", "B-X"), "metrics": ("accuracy_tags",)
     [
         ([{"label": 2, "choices": ["b", "c"]}], CHOICE, "the index of a choice.* 2 for 2 choices"),
         (
-            [{"label": 0, "choices": ["b"]}, {"label": -1, "choices": ["b"]}],
+            [{"label": 0, "choices": ["b", "c"]}, {"label": -1, "choices": ["b", "c"]}],
             CHOICE,
-            "the index of a choice.* -1 for 1 choices",
+            "the index of a choice.* -1 for 2 choices",
         ),
         ([{"label": None}, {"label": 1.5}], VALUES, "finite numbers in 'label'.* None"),
         ([{"label": "Infinity"}], VALUES, "finite numbers in 'label'.* 'Infinity'"),
@@ -247,7 +247,11 @@ TAGS = {"kind": "tagging", "labels": ("O", "B-X"), "metrics": ("accuracy_tags",)
             TAGS,
             "one tag for each word.* 1 tags for the 2 words a b",
         ),
-        ([{"text": ["a"], "label": [0]}, {"text": ["a"], "label": None}], TAGS, "label in every"),
+        (
+            [{"text": ["a"], "label": [0]}, {"text": ["a"], "label": None}],
+            TAGS,
+            "tag for each .* null",
+        ),
         ([{"text": DOCUMENT, "label": [[0, 1]]}], MENTIONS, r"needs mentions .*\[\[0, 1\]\]"),
         ([{"text": DOCUMENT, "label": "0 1 1"}], MENTIONS, "needs mentions .* '?0 1 1"),
         (

@@ -112,8 +112,10 @@ def lines(file: Path) -> Iterator[str]:
                 check_length(len(line), f"{file}:{number}")
                 yield line
     except (UnicodeDecodeError, OSError, EOFError, zlib.error) as error:
+        advice = "; convert it to UTF-8, for example with iconv"
         raise ValueError(
             f"{file} must be {kinds.get(file.suffix, 'UTF-8')} text, but {error}"
+            f"{advice * isinstance(error, UnicodeDecodeError)}"
         ) from error
 
 

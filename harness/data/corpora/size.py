@@ -1,10 +1,21 @@
-"""The size of a corpus of local files, before any tokenizer exists."""
+"""The size of a corpus of local files before any tokenizer exists, and if they can be read."""
 
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 
 from harness.data.corpora.load_corpus import read_documents
-from harness.data.corpora.local_files import corpus_bytes, corpus_files
-from harness.data.corpora.sources import Corpus, LocalCorpus, MixedCorpus, decontaminated
+from harness.data.corpora.local_files import corpus_bytes, corpus_files, lines
+from harness.data.corpora.sources import (
+    Corpus,
+    JsonLinesCorpus,
+    LocalCorpus,
+    MixedCorpus,
+    TextCorpus,
+    decontaminated,
+    sources_of,
+)
+from harness.data.digests import digest
 
 MAX_COUNTED_BYTES = 20_000_000
 """Text up to which documents and words are counted, which takes seconds."""
@@ -34,6 +45,33 @@ def corpus_size(corpus: LocalCorpus) -> CorpusSize:
         return CorpusSize(files, size)
     counts = [sum(len(sentence.split()) for sentence in one) for one in read_documents(corpus)]
     return CorpusSize(files, size, len(counts), sum(counts))
+
+
+def check_readable(corpus: Corpus) -> None:
+    """Reads the lines of local text of at most MAX_COUNTED_BYTES; larger text, and text of which
+    only a part is used, is left to the stage that reads it.
+
+    Raises:
+        ValueError: a file is not UTF-8, is damaged, or has too long a line.
+    """
+    for one in sources_of(corpus):
+        if not isinstance(one, TextCorpus | JsonLinesCorpus) or one.max_documents or one.max_bytes:
+            continue
+        files = corpus_files(one) if corpus_bytes(one) <= MAX_COUNTED_BYTES else []
+        if problem := next(filter(None, (_problem(file, digest([file])) for file in files)), None):
+            raise ValueError(f"corpus.path: {problem}")
+
+
+@lru_cache(maxsize=1_000)
+def _problem(file: Path, content: str) -> str | None:
+    """Why a file cannot be read, null if it can; the digest is a key of the cache only, which the
+    arms of a grid share."""
+    try:
+        for _ in lines(file):
+            pass
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 def expected_bytes(corpus: Corpus) -> int | None:
