@@ -7,6 +7,7 @@ from importlib import import_module
 from inspect import isfunction
 from typing import Any, NamedTuple
 
+from harness.core.files import user_path
 from harness.experiment.registry_columns import columns_of
 
 
@@ -83,6 +84,10 @@ REGISTRIES: dict[str, Registry] = {
 }
 
 
+OF_FILES = ("tasks", "corpora")
+"""Registries that have samples of files, too."""
+
+
 def overview() -> list[dict[str, Any]]:
     """A row for each registry: its name, the number of its members, and what they are."""
     return [
@@ -119,6 +124,11 @@ def details(registry: str, name: str) -> str:
     """
     import yaml
 
+    if registry in OF_FILES and name not in members(registry) and user_path(name).exists():
+        raise ValueError(
+            f"{name} is a file or folder and none of the {registry}; --examples 2 shows the first "
+            "two of its examples or documents"
+        )
     found = {name: _plain(_get(registry, members(registry), name)), **_facts(registry, name)}
     return yaml.safe_dump(found, sort_keys=False, allow_unicode=True)
 

@@ -71,18 +71,36 @@ def examples(name: str, number: int) -> list[dict[str, Any]]:
     """The texts and the label of the first train examples of a task, or of its first split.
 
     Args:
-        name: of a shipped task; or a labelled file, as `data` of an own task.
+        name: of a shipped task; or a file with classes or values, as `data` of an own task.
 
     Raises:
         ValueError: no such task or file, or a data set of the Hub that is not on this machine.
     """
     task = _shipped("task", name, TASKS)
     if task is None:
-        task = Task.model_validate(inferred({"name": Path(name).stem, "data": name}))
+        task = _of_file(name)
     if isinstance(task.data, HubData):
         _require_local(name, task)
     found = load_examples(task, "train" if task.train else task.evaluation[0]).head(number)
     return [dict(_fields(task, found, row)) for row in range(len(found))]
+
+
+def _of_file(name: str) -> Task:
+    """The task that a file determines.
+
+    Raises:
+        ValueError: there is no such file, or it determines none.
+    """
+    try:
+        return Task.model_validate(inferred({"name": Path(name).stem, "data": name}))
+    except ValueError as error:
+        if not user_path(name).exists():
+            raise
+        raise ValueError(
+            f"{name}: {error}; --examples shows files of classification and regression alone, "
+            "recognised by their columns: for other kinds or columns, declare the task in an "
+            "experiment, where 'harness plan' checks it"
+        ) from error
 
 
 SAMPLES: dict[str, Callable[[str, int], Any]] = {

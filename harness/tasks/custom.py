@@ -10,6 +10,7 @@ from harness.core.names import SuiteName, lookalike
 from harness.tasks import SUITES, TASKS, loaders
 from harness.tasks.inference import inferred
 from harness.tasks.preprocessing import PREPROCESSORS
+from harness.tasks.random_choice import with_random_choice
 from harness.tasks.task import (
     COMPARED,
     HOLDOUT_SPLIT,
@@ -184,7 +185,7 @@ def _inferred(fields: Any) -> Any:
     if not isinstance(fields, Mapping):
         return fields
     try:
-        return as_tuples(inferred(fields))
+        return as_tuples(with_random_choice(inferred(fields)))
     except ValueError as error:
         raise ValueError(f"{fields.get('name', 'the task')}: {error}") from error
 

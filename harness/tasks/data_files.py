@@ -11,6 +11,10 @@ from harness.core.files import file_exists, user_path
 
 SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".parquet": "parquet"}
 """Suffix to format; text formats may end in `.gz`, too."""
+SEPARATORS = {"csv": ",", "tsv": "\t"}
+"""Format to what separates its cells."""
+DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "vertical bars"}
+"""Separator to its name."""
 SPLITS = {
     "validation": ("validation", "valid", "val", "dev"),
     "test": ("test",),
@@ -68,10 +72,27 @@ def header(file: Path, file_format: str) -> list[str]:
         if file_format == "jsonl":
             return list(next(_objects(file), {}))
         head = pd.read_csv(file, nrows=0, **_csv_options(file_format))
-        return [str(name) for name in head.columns]
+        names = [str(name) for name in head.columns]
     except (OSError, ValueError) as error:  # errors of pandas and pyarrow are one of them
         reason = " ".join(str(error).split())
         raise ValueError(f"{file} must be {file_format} in UTF-8, but: {reason}") from error
+    _check_separator(file, file_format, names)
+    return names
+
+
+def _check_separator(file: Path, file_format: str, names: list[str]) -> None:
+    """Refuses a head that is one column because it has another separator.
+
+    Raises:
+        ValueError: it is.
+    """
+    wanted = DELIMITERS[SEPARATORS[file_format]]
+    for separator, other in DELIMITERS.items():
+        if len(names) == 1 and separator in names[0]:
+            raise ValueError(
+                f"{file}: columns must be separated by {wanted}, but the head has {other}: "
+                f"{names[0]!r:.80}"
+            )
 
 
 def first_rows(file: Path, file_format: str, number: int) -> dict[str, list[Any]]:
@@ -101,8 +122,7 @@ def first_rows(file: Path, file_format: str, number: int) -> dict[str, list[Any]
 
 
 def _csv_options(file_format: str) -> dict[str, Any]:
-    separator = "\t" if file_format == "tsv" else ","
-    return {"sep": separator, "encoding": "utf-8-sig", "index_col": False}
+    return {"sep": SEPARATORS[file_format], "encoding": "utf-8-sig", "index_col": False}
 
 
 def _objects(file: Path) -> Iterator[dict[str, Any]]:

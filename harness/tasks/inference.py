@@ -161,6 +161,7 @@ def _read(source: str, file: str) -> Rows:
         raise ValueError(f"needs the file {path}, but it does not exist{searched_from(path)}")
     if source not in hub.FILE_FORMATS:
         raise ValueError(f"data.source must be {_listed(hub.FILE_FORMATS)}, but is {source!r}")
+    header(path, source)  # another separator is named here
     return _cached(source, path, digest([path]))
 
 

@@ -91,6 +91,19 @@ def test_text_that_cannot_be_shown(words: tuple[str, ...], message: str) -> None
     assert code == 2 and message in output and output.count("\n") == 1
 
 
+def test_files_of_other_kinds_get_advice(tmp_path: Path) -> None:
+    table = tmp_path / "mc.jsonl"
+    table.write_text('{"question": "who?", "choices": ["a", "b"], "answer": 1}\n' * 9)
+    code, output = call("show", "tasks", str(table), "--examples", "2")
+    assert code == 2 and output.count("\n") == 1
+    assert "--examples shows files of classification and regression alone" in output
+    for registry in ("tasks", "corpora"):
+        code, output = call("show", registry, str(table))
+        assert code == 2 and output.count("\n") == 1
+        assert f"mc.jsonl is a file or folder and none of the {registry}; --examples 2" in output
+    assert "there are" in call("show", "tasks", "no-such.jsonl")[1]
+
+
 def test_unknown_names_get_a_suggestion() -> None:
     assert call("list", "recipe")[0] == 2
     code, output = call("show", "recipes", "robert")

@@ -169,6 +169,27 @@ def test_a_data_frame_is_the_data(folder: Path) -> None:
     assert make_plan(study.declaration).stages
 
 
+@pytest.mark.parametrize(
+    ("name", "separator", "message"),
+    [
+        ("a.csv", ";", "columns must be separated by commas, but the head has semicolons: 'id;"),
+        ("a.csv", "\t", "columns must be separated by commas, but the head has tabs"),
+        ("a.csv", "|", "columns must be separated by commas, but the head has vertical bars"),
+        ("a.tsv", ",", "columns must be separated by tabs, but the head has commas"),
+    ],
+)
+def test_another_separator_is_named(name: str, separator: str, message: str) -> None:
+    ROWS.assign(text="a fine, cold meal; really").to_csv(name, index=False, sep=separator)
+    (found,) = problems(load_plan, saved(experiment({"reviews": {"data": name}})))
+    assert f"evaluate.tasks.reviews: {name} must be {name[2:]} in UTF-8" not in found
+    assert f"evaluate.tasks.reviews: {name}: {message}" in found
+    files = {"source": name[2:], "files": {"train": name}, "holdout_fraction": 0.2}
+    whole = {"kind": "classification", "text_fields": ["text"], "metrics": ["accuracy"]}
+    task = {**whole, "data": files, "labels": ["bad", "good"]}
+    (found,) = problems(load_plan, saved(experiment({"reviews": task})))
+    assert f"{name}: {message}" in found
+
+
 @pytest.mark.parametrize("name", ["train.csv", "./train.csv", "copy.csv"])
 def test_the_train_file_is_not_scored(folder: Path, name: str) -> None:
     shutil.copyfile("train.csv", "copy.csv")
