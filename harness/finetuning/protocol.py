@@ -19,7 +19,7 @@ OF_ADAMW = ("beta2", "bias_correction")
 class Finetune(ConfigModel):
     """Hyperparameters of fine-tuning, which a sweep may search."""
 
-    learning_rate: float = Field(default=5e-5, gt=0, le=1_000)
+    learning_rate: float = Field(default=5e-5, gt=0)
     batch_size: int = Field(default=32, ge=1, le=1_000_000)
     epochs: int = Field(default=3, ge=1, le=100_000)
     warmup_fraction: float = Field(default=0.1, ge=0, le=1)

@@ -12,7 +12,7 @@ class Optimizer(ConfigModel):
 
     kind: Literal["adamw", "lamb", "adafactor", "stable_adamw", "muon", "sgd", "adagrad"] = "adamw"
     """See `harness.pretraining.optimizer_kinds`."""
-    learning_rate: float = Field(default=1e-4, gt=0, le=1_000)
+    learning_rate: float = Field(default=1e-4, gt=0)
     """Peak, reached at the end of the warmup."""
     beta1: float = Field(default=0.9, ge=0, lt=1)
     """Of adamw, stable_adamw and lamb; with muon, of its AdamW. The same holds for `beta2`."""
