@@ -4,7 +4,7 @@ import gc
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from importlib import import_module
 from pathlib import Path
 
@@ -24,14 +24,17 @@ pytest_plugins = ["tests.made_up_results"]
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-gc.disable()  # until all tests are collected, which makes objects that live to the end
 
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_finish() -> None:
-    """No later collection of garbage walks through the tests and the libraries again."""
-    gc.freeze()
-    gc.enable()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Tests and libraries live to the end: garbage is not collected while they are made, and no
+    later collection walks through them."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 LONGEST = (
