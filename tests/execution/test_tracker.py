@@ -39,7 +39,9 @@ def plan() -> Plan:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "runs")
+    store = Store(tmp_path / "runs")
+    store.create_folder()
+    return store
 
 
 @pytest.fixture(scope="module")

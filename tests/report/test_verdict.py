@@ -12,7 +12,7 @@ import scipy.stats
 from harness.analysis.comparison.differences import AVERAGE
 from harness.analysis.statistics.bootstrap import Difference
 from harness.analysis.statistics.multiple_testing import benjamini_hochberg, holm
-from harness.experiment.expectation import Comparison
+from harness.experiment.expectation import Comparison, Equality
 from harness.leaderboard.build import experiment_comparer
 from harness.leaderboard.ranks import with_ties
 from harness.report.difference_tables import every_column
@@ -52,6 +52,23 @@ def test_one_of_several_claims_must_hold_as_such():
     assert judge(one).word == "inconclusive"
     assert "Holm's correction" in judge(one).reason
     assert judge(replace(one, adjusted=0.04)).word == "confirmed"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "reason"),
+    [
+        (3.5, 9.0, "the interval excludes differences of 3 points and less, but p is not below"),
+        (-9.0, -3.5, "the interval excludes differences of 3 points and less, but p is not below"),
+        (-2.0, 2.5, "the interval excludes differences of 3 points and more, but p is not below"),
+        (2.0, 9.0, "differences within and beyond 3 points are both possible"),
+        (-9.0, 9.0, "differences within and beyond 3 points are both possible"),
+    ],
+)
+def test_an_undecided_equality_says_what_its_interval_excludes(low, high, reason):
+    found = Difference((low + high) / 2, low=low, high=high, p_value=0.03, num_seeds=4)
+    equality = Equality(first="a", second="b", margin=3)
+    verdict = judge(Claim(equality, found, (), adjusted=0.06))
+    assert verdict.word == "inconclusive" and verdict.reason.startswith(reason)
 
 
 @pytest.mark.parametrize("examples", [0.0, 0.1])

@@ -211,6 +211,14 @@ def _within(one: Finding, low: float, high: float) -> Finding:
     return Finding(one.claim, overall(kept), kept)
 
 
+def num_counted(found: Sequence[Finding]) -> int:
+    """How many claims are decided by exact counts alone, such as parameters, without any test."""
+    decided = [one for one in found if one.verdict in DECISIONS]
+    return sum(
+        all(of.p_value is None for of in one.evidence if of.verdict in DECISIONS) for one in decided
+    )
+
+
 def decision_accuracy(found: Sequence[Finding]) -> tuple[float, float, float] | None:
     """The share of the decided claims that point in the direction of the literature, with its 95 %
     interval (Clopper and Pearson 1934, Biometrika 26); mixed claims count as undecided. Null if

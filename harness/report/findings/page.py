@@ -16,6 +16,7 @@ from harness.report.findings.board import (
     accuracy_by_budget,
     counts,
     decision_accuracy,
+    num_counted,
 )
 from harness.report.findings.decisions import ReportDecisions
 from harness.report.layout import template
@@ -41,6 +42,7 @@ def board(
         counts=counts(found),
         num_claims=len(CLAIMS),
         accuracy=decision_accuracy(found),
+        num_counted=num_counted(found),
         by_budget=[(_range(*ends), *of) for ends, of in accuracy_by_budget(found).items()],
         decisions=decisions,
         num_reports=len({one.report for finding in found for one in finding.evidence}),

@@ -17,6 +17,7 @@ from harness.report.findings.board import (
     counts,
     decision_accuracy,
     findings,
+    num_counted,
     overall,
     read_evidence,
     screened,
@@ -108,6 +109,23 @@ def test_decision_accuracy_has_the_exact_interval() -> None:
     ends = scipy.stats.beta.ppf(0.025, 7, 4), scipy.stats.beta.ppf(0.975, 8, 3)
     assert (low, high) == pytest.approx(ends)
     assert decision_accuracy(findings([])) is None
+
+
+def test_claims_that_counts_alone_decide() -> None:
+    rows = [
+        evidence("confirmed", p_value=None, claims=("E1", "E2")),
+        evidence("confirmed", claims=("E2",)),
+        evidence("confirmed", claims=("E3",)),
+        evidence("void", p_value=None, claims=("E4",)),
+    ]
+    assert num_counted(findings(rows)) == 1
+
+
+def test_the_verdict_of_a_report_stands_beside_that_of_the_board() -> None:
+    (kept,) = screened([evidence("confirmed")])
+    assert shown(kept).startswith("confirmed, ")
+    (lost, *_) = screened([evidence("refuted", 0.04), *[evidence("inconclusive", 0.5)] * 9])
+    assert shown(lost).startswith("inconclusive here, refuted in the report, ")
 
 
 def test_decision_accuracy_by_budget() -> None:
