@@ -159,7 +159,10 @@ def test_a_finetuned_model_predicts_what_its_run_predicted(tmp_path: Path, adapt
     record = study.store.find(run.key)
     assert record is not None
     stored = pd.read_parquet(study.store.files(record) / "predictions.parquet")
-    assert found.predict(examples).tolist() == stored["prediction"].tolist()
+    assert found.predictor(examples).tolist() == stored["prediction"].tolist()
+    names = [found.task.labels[int(one)] for one in stored["prediction"]]
+    assert found.predict([text for (text,) in examples.texts]) == names
+    assert found.predict([]) == []
     with pytest.raises(ValueError, match="known: declared on micro-sst2"):
         study.finetuned("micro-cola")
 

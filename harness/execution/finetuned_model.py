@@ -1,6 +1,6 @@
 """A fine-tuned model of the store, for use outside a stage."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from harness.finetuning.task_model import TaskModel
 from harness.plan.plan import Plan
 from harness.store.store import Store
 from harness.tasks.task import Task
+from harness.tasks.unlabelled import Text, in_words, unlabelled
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,26 @@ class FinetunedModel:
 
     task: Task
     model: TaskModel
-    predict: Predictor
+    predictor: Predictor
     """Examples to predictions, as the stage scored them."""
+
+    def predict(
+        self, texts: Sequence[Text], choices: Sequence[Sequence[str]] | None = None
+    ) -> list[Any]:
+        """Predictions for [num_examples] texts that are in no data set, by name: a class, a choice,
+        a number, a text, a list of tags, or the mentions of each entity; see `in_words`.
+
+        Args:
+            texts: a text for each example, or (first, second) of a pair; for tagging a list of
+                words, for coreference a list of sentences.
+            choices: of each example of a multiple-choice task.
+
+        Raises:
+            ValueError: an example has not the parts that the task needs, or the task ranks all
+                texts of a split.
+        """
+        examples = unlabelled(self.task, texts, choices)
+        return in_words(self.task, self.predictor(examples), examples) if len(examples) else []
 
 
 def finetuned_of(

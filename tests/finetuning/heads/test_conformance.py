@@ -27,6 +27,7 @@ from harness.models.blueprints import Tokens
 from harness.models.build import build
 from harness.tasks.examples import Answers, Examples, Mention, column
 from harness.tasks.task import COMPARED, Task
+from harness.tasks.unlabelled import unlabelled
 from tests.covering import thinned
 
 SIZE = Size(num_layers=2, hidden_size=32, num_heads=2, intermediate_size=128)
@@ -372,3 +373,12 @@ def test_decoder_states_are_aligned_with_tokens(
     with torch.no_grad():
         gap = (model(batch) - model(head.collate(other, np.array([0])))).abs().amax(-1)[0]
     assert (gap[:3] < 1e-6).all() and (gap[3:] > 1e-4).all()
+
+
+@pytest.mark.parametrize("kind", [kind for kind in HEADS if kind != "retrieval"])
+def test_labels_do_not_enter_predictions(kind: str, tokenizer: PreTrainedTokenizerFast) -> None:
+    head, labelled = make_head(kind, tokenizer), make_examples(kind)
+    model = head.make_model(make_backbone("bert", "bidirectional", tokenizer), ADAPTATIONS["full"])
+    examples = unlabelled(head.task, labelled.texts, labelled.choices)
+    first, second = (predict(model, head, head.encode(one), one) for one in (labelled, examples))
+    assert same(first, second)

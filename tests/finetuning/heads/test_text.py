@@ -30,6 +30,7 @@ from harness.models.blueprints import Tokens
 from harness.models.build import build
 from harness.tasks.examples import Answers, Examples
 from harness.tasks.task import Task
+from harness.tasks.unlabelled import unlabelled
 
 SIZE = Size(num_layers=2, hidden_size=32, num_heads=2, intermediate_size=128)
 NATIVE = [
@@ -381,3 +382,14 @@ def test_encoded_targets_are_kept(tokenizer: Tok, tmp_path: Path) -> None:
     assert isinstance(again.targets, type(data.input_ids))
     assert isinstance(data.targets, type(data.input_ids))
     assert np.array_equal(again.targets.values, data.targets.values)
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_examples_need_no_labels(tokenizer: Tok, kind: str) -> None:
+    task, labelled = CASES[kind]
+    tok = tokenizer("wordpiece")
+    head = task_head(task, TEXT, tok)
+    model = head.make_model(network(tok, "t5", "encoder_decoder"), ADAPTATIONS["full"])
+    examples = unlabelled(task, labelled.texts, labelled.choices)
+    first, second = (predict(model, head, head.encode(one), one) for one in (labelled, examples))
+    assert first.tolist() == second.tolist()
