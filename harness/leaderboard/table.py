@@ -208,6 +208,11 @@ class Table:
         types = {name: "Int64" if name in whole else float for name in frame if name != "arm"}
         return frame.astype(types)
 
+    def __str__(self) -> str:
+        """What `print` shows: the measured rows and the reference levels."""
+        frame = self._frame((*self.rows, *self.references))
+        return frame.to_string(index=False, na_rep="–", float_format="{:.1f}".format)
+
     def _repr_html_(self) -> str:
         """What a notebook shows: the measured rows and the reference levels."""
         frame = self._frame((*self.rows, *self.references))

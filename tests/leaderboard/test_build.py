@@ -197,6 +197,11 @@ def test_to_frame():
     assert build(results({}), GLUE).to_frame().empty
 
 
+def test_a_table_prints_as_its_rows():
+    head, *rows = str(build(whole_suite({"bert": 0.5}), GLUE, arms=["none"])).splitlines()
+    assert head.split()[:2] == ["rank", "arm"] and rows[0].split()[1] == "bert"
+
+
 # Published rows.
 
 
