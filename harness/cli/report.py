@@ -16,7 +16,9 @@ def report(
     ] = None,
     archive: Annotated[
         Path | None,
-        typer.Option(help="file of 'harness archive', whose results are shown; needs no store"),
+        typer.Option(
+            help="file of 'harness archive', whose results are shown; needs no store and no data"
+        ),
     ] = None,
     set_: options.Overrides = None,
     variant: options.Variants = None,
@@ -24,13 +26,18 @@ def report(
 ) -> None:
     """Writes the comparison report as a web page and as markdown, with the raw numbers."""
     from harness.core.files import output_folder
-    from harness.exchange.archives.archived_store import archived_store
+    from harness.exchange.archives.archived_store import archived_stages
+    from harness.experiment.declaration import load
+    from harness.study import Study
 
     with options.clear_errors(), ExitStack() as stack:
         folder = output_folder(out_folder) if out_folder else None
-        study = options.load_study(experiment, set_, variant, store)
         if archive:
-            study.store = stack.enter_context(archived_store(archive, study.plan))
+            study = Study(load(experiment, set_ or (), variant or ()), store)
+            found = archived_stages(archive, study.declaration)
+            study.plan, study.store = stack.enter_context(found)
+        else:
+            study = options.load_study(experiment, set_, variant, store)
         written = study.write_report(folder)
         done, total = len(study.results.finished), len(study.plan.stages)
     if done < total:

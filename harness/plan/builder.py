@@ -19,6 +19,7 @@ from harness.models.checkpoints import files
 from harness.plan.continued_stages import adapted_model
 from harness.plan.costs import augmenting_flops, expected_flops, finetuning_flops, probe_flops
 from harness.plan.ensemble_stages import add_ensemble
+from harness.plan.fingerprints import Fingerprints
 from harness.plan.graph import StageGraph
 from harness.plan.plan import CHOSEN, FinetuneRun, ProbeRun, RetainedLoss, SequentialScore
 from harness.plan.search_stages import add_pretrain_search, add_search
@@ -31,9 +32,11 @@ from harness.tasks.task import COMPARED, Task
 class PlanBuilder:
     """Adds the stages of arms to a graph and lists the runs that their results come from."""
 
-    def __init__(self, experiment: Experiment, teaching: TeachingRuns) -> None:
+    def __init__(
+        self, experiment: Experiment, teaching: TeachingRuns, fingerprints: Fingerprints
+    ) -> None:
         self.experiment, self.teaching = experiment, teaching
-        self.graph = StageGraph(experiment)
+        self.graph = StageGraph(experiment, fingerprints)
         self.graphs = {
             seed: self.graph.in_world(seed) if experiment.seeds.in_worlds else self.graph
             for seed in experiment.seeds.pretrain
@@ -102,7 +105,7 @@ class PlanBuilder:
         folder = files.is_folder(name)
         spec = {
             "checkpoint": {"name": name, "revision": revision},
-            "fingerprint": files.fingerprint(name, revision),
+            "fingerprint": self.graph.checkpoint_fingerprint(name, revision),
         }
         label = name if folder or revision else f"{name}, no commit pinned"
         tokenizer = self.graph.stage("tokenizer", f"of {label}", spec, {})

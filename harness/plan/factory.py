@@ -7,9 +7,12 @@ from harness.experiment.declaration import Declaration, load
 from harness.experiment.plugins import errors_with_place
 from harness.plan.builder import PlanBuilder
 from harness.plan.differences import check_contract, differing_fields, is_declared
+from harness.plan.fingerprints import Fingerprints
 from harness.plan.plan import Plan
 from harness.plan.plugin_checks import check_functions
 from harness.plan.teaching_runs import TeachingRuns, teachers_first
+
+_READ = Fingerprints()
 
 
 def load_plan(path: Path, overrides: Sequence[str] = (), variants: Sequence[str] = ()) -> Plan:
@@ -22,15 +25,18 @@ def load_plan(path: Path, overrides: Sequence[str] = (), variants: Sequence[str]
 
 
 @errors_with_place()
-def make_plan(declaration: Declaration) -> Plan:
-    """The plan of a declared experiment. Reads fingerprints of the data.
+def make_plan(declaration: Declaration, fingerprints: Fingerprints = _READ) -> Plan:
+    """The plan of a declared experiment.
+
+    Args:
+        fingerprints: of the data; by default, those of the data that are there.
 
     Raises:
         ValueError: a data set is missing, or arms differ in a field that no axis sets.
         PluginError: a member of a plug-in fails, or does not do what its registry asks for.
     """
     arms = declaration.arms
-    builder = PlanBuilder(declaration.experiment, TeachingRuns(arms))
+    builder = PlanBuilder(declaration.experiment, TeachingRuns(arms), fingerprints)
     for arm in teachers_first(arms):
         builder.add(arm)
     check_functions(builder.graph.stages.values())

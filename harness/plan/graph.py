@@ -6,22 +6,19 @@ from functools import cache
 from typing import Any
 
 from harness.core.config import ConfigModel
-from harness.data.corpora import load_corpus
 from harness.data.corpora.sources import Corpus, decontaminated
 from harness.experiment import plugins
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Experiment
 from harness.plan.costs import pretraining_cost
+from harness.plan.fingerprints import Fingerprints
 from harness.plan.keys import KeyTexts, run_content, stage_key
 from harness.plan.plan import ContinuedRun, Stage
 from harness.plan.plugin_use import used_members
 from harness.plan.stage_kinds import STAGE_KINDS
 from harness.plan.worlds import corpus_in, task_in
 from harness.pretraining.recipes.pretrain import Pretrain
-from harness.tasks import load_examples
-from harness.tasks.evaluation_texts import evaluation_fingerprints
 from harness.tasks.metrics.retrieval import RANK_METRICS
-from harness.tasks.probes import PROBES, items
 from harness.tasks.task import Task
 
 RANKING = {metric.name for metric in RANK_METRICS}
@@ -31,7 +28,7 @@ class StageGraph:
     """Stages by key; equal stages are shared. Fingerprints of data are read once per plan, and
     specifications share what they have in common."""
 
-    def __init__(self, experiment: Experiment) -> None:
+    def __init__(self, experiment: Experiment, fingerprints: Fingerprints) -> None:
         self.experiment = experiment
         self.stages: dict[str, Stage] = {}
         self.pretrain_keys: dict[tuple[str, int], str] = {}
@@ -49,12 +46,13 @@ class StageGraph:
         """Seed of the micro-world of texts, tasks and probes (`in_world`)."""
         tasks = experiment.evaluate.known_tasks
         self.task_fields = cache(lambda task, world: task_in(world, tasks[task]).content)
-        self.corpus_fingerprint = cache(load_corpus.fingerprint)
-        self.evaluation_fingerprints = cache(evaluation_fingerprints)
+        self.corpus_fingerprint = cache(fingerprints.corpus)
+        self.evaluation_fingerprints = cache(fingerprints.suite)
         self.task_fingerprint = cache(
-            lambda task, world: load_examples.fingerprint(task_in(world, tasks[task]))
+            lambda task, world: fingerprints.task(task_in(world, tasks[task]))
         )
-        self.probe_fingerprint = cache(lambda probe, world: items.fingerprint(PROBES[probe], world))
+        self.probe_fingerprint = cache(fingerprints.probe)
+        self.checkpoint_fingerprint = fingerprints.checkpoint
 
     def in_world(self, world: int) -> "StageGraph":
         """The same graph, to which stages about another micro-world are added."""

@@ -8,6 +8,9 @@ from harness.analysis.recording import is_recorded, record_results
 from harness.analysis.results import Results
 from harness.exchange.archives.manifest import ArchivedStage
 from harness.exchange.archives.read_archive import Archive, opened
+from harness.experiment.declaration import Declaration
+from harness.plan.factory import make_plan
+from harness.plan.fingerprints import recorded_fingerprints
 from harness.plan.plan import Plan
 from harness.store.artifacts import resolve
 from harness.store.declared import keep_declared
@@ -57,21 +60,24 @@ def _result(stage: ArchivedStage, folder: Path) -> StageResult:
 
 
 @contextmanager
-def archived_store(path: Path, plan: Plan) -> Iterator[Store]:
-    """The store of an archive with stages of a plan, as long as the context lasts.
+def archived_stages(path: Path, declaration: Declaration) -> Iterator[tuple[Plan, Store]]:
+    """The plan of an experiment and the store of its archive, as long as the context lasts. The
+    data need not be there: the plan has the fingerprints that the archive has.
 
     Raises:
         ValueError: as `opened`; or the archive has other stages of the experiment only.
     """
-    name = plan.experiment.name
+    name = declaration.experiment.name
     with opened(path, name) as archive:
+        stages = archive.manifest.stages
+        plan = make_plan(declaration, recorded_fingerprints(one.spec for one in stages))
         store = ArchivedStore(archive, archive.folder.with_name("root"))
         if not store.finished(plan.stages):
             raise ValueError(
                 f"{path} must have stages of {name} as it is planned now, but has none: the "
-                "experiment, its data or the version of a stage has changed since"
+                "experiment, the micro-world or the version of a stage has changed since"
             )
-        yield store
+        yield plan, store
 
 
 def restore_archive(path: Path, plan: Plan, store: Store) -> list[str]:

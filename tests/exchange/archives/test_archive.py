@@ -24,7 +24,7 @@ from harness.cli.app import app
 from harness.data.corpora.token_counts import token_counts
 from harness.data.corpora.token_stream import TokenStream
 from harness.exchange.archives import read_archive
-from harness.exchange.archives.archived_store import archived_store, restore_archive
+from harness.exchange.archives.archived_store import archived_stages, restore_archive
 from harness.exchange.archives.hidden_texts import has_texts, without_texts
 from harness.exchange.archives.manifest import MANIFEST
 from harness.exchange.archives.read_archive import opened
@@ -138,7 +138,7 @@ def test_an_archive_has_results_but_neither_weights_nor_tokens(
         "token_counts.npz",
     }
     assert names_in(archive)[0] == MANIFEST
-    with archived_store(archive, filled.plan) as store:
+    with archived_stages(archive, filled.declaration) as (_, store):
         kept, stages = store.finished(), filled.results.finished
         assert list(kept) == list(filled.plan.stages)
         for key, one in kept.items():
@@ -158,7 +158,7 @@ def test_an_archive_has_results_but_neither_weights_nor_tokens(
 
 def test_examples_and_counts_are_as_they_were(filled: Study, archive: Path) -> None:
     study = study_in(filled.folder)
-    with archived_store(archive, study.plan) as study.store:
+    with archived_stages(archive, study.declaration) as (_, study.store):
         results = study.results
         for run in filled.plan.finetune_runs:
             expected = filled.results.predictions(run.key)
@@ -219,8 +219,8 @@ def test_an_archive_of_an_earlier_declaration_is_refused(archive: Path, tmp_path
     pretrain = {**EXPERIMENT["pretrain"], "tokenizer": {"vocab_size": 400}}
     study = study_in(tmp_path / "runs", pretrain=pretrain)
     with (
-        pytest.raises(ValueError, match="as it is planned now, but has none: the experiment, its"),
-        archived_store(archive, study.plan),
+        pytest.raises(ValueError, match="as it is planned now, but has none: the experiment, the"),
+        archived_stages(archive, study.declaration),
     ):
         pass
 
@@ -407,7 +407,7 @@ def test_hidden_texts(filled: Study, tmp_path: Path) -> None:
             contents = [found.read() for member in tar if (found := tar.extractfile(member))]
         assert any(b"a cat" in content for content in contents) == is_shown
     again = study_in(filled.folder)
-    with archived_store(hidden, again.plan) as again.store:
+    with archived_stages(hidden, again.declaration) as (_, again.store):
         predictions = again.results.predictions(run)
         (one, other), (none,) = predictions["label"]
         assert len({one, other, none}) == 3 and {len(one), len(none)} == {12}
@@ -418,7 +418,10 @@ def test_hidden_texts(filled: Study, tmp_path: Path) -> None:
     restored = study_in(tmp_path / "restored")
     restore_archive(hidden, restored.plan, restored.store)
     write_archive(restored.results, tmp_path / "again.tar.xz", hide_texts=True)
-    with archived_store(tmp_path / "again.tar.xz", again.plan) as again.store:  # not hidden twice
+    with archived_stages(tmp_path / "again.tar.xz", again.declaration) as (
+        _,
+        again.store,
+    ):  # not hidden twice
         pd.testing.assert_frame_equal(again.results.predictions(run), predictions)
 
 
