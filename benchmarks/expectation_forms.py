@@ -39,7 +39,7 @@ from harness.analysis.comparison.seed_scores import compared_by_seeds
 from harness.analysis.statistics.bootstrap import Difference
 from harness.analysis.statistics.intersection_union import decisive
 from harness.analysis.statistics.rank_agreement import rank_agreement
-from harness.experiment.expectation import Both, Expectation, RankAgreement
+from harness.experiment.expectation import Both, Equality, Expectation, RankAgreement
 from harness.experiment.experiment import Experiment
 from harness.report.reached_levels import ReachedAmounts
 from harness.report.verdict import Claim, judge
@@ -79,6 +79,8 @@ CASES: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
         RANKED,
         {"a": (12, 12), "b": (8, 8), "c": (4, 4), "d": (0, 0)},
     ),
+    "a >= b within 3: 3 worse": (f"a >= b within {MARGIN:g}", {"a": -MARGIN, "b": 0}),
+    "a >= b within 3: 1 worse": (f"a >= b within {MARGIN:g}", {"a": 2 - MARGIN, "b": 0}),
     "a = b within 3: 3 apart": (f"a = b within {MARGIN:g}", {"a": MARGIN, "b": 0}),
     "a = b within 3: equal": (f"a = b within {MARGIN:g}", {"a": 0, "b": 0}),
 }
@@ -144,9 +146,9 @@ def judged(case: str, expected: Expectation, values: Mapping[str, np.ndarray]) -
         )
         values, undecided = reached.values, reached.undecided
     compared = compared_by_seeds(values, LEVEL)
-    margin = getattr(expected, "margin", None)
+    margin = expected.margin if isinstance(expected, Equality) else None
     parts = expected.parts if isinstance(expected, Both) else [expected]
-    found = [compared(part.weights, margin) for part in parts]
+    found = [compared(part.weights, margin, part.bound) for part in parts]
     decider = decisive(found, expected.expected_side == "above") if len(parts) > 1 else 0
     return judge(Claim(expected, found[decider], undecided=undecided)).word
 

@@ -28,6 +28,7 @@ from harness.analysis.statistics.bootstrap import Difference
 from harness.analysis.statistics.multiple_testing import holm
 from harness.analysis.statistics.sequential import SPENDING, nominal_levels
 from harness.analysis.statistics.variance import Components, minimum_detectable_difference
+from harness.experiment.expectation import Equality
 from harness.experiment.experiment import Experiment
 from harness.report.verdict import Claim, Word, judge
 
@@ -68,7 +69,8 @@ def expectations(texts: Sequence[str]) -> Sequence[Any]:
 def tested(one: Any, values: Mapping[str, np.ndarray], count: int, level: float) -> Difference:
     """The difference of the first seeds, with an interval of `level`."""
     own = {arm: values[arm][:count] for arm in one.arms}
-    return compared_by_seeds(own, level)(one.weights, getattr(one, "margin", None))
+    margin = one.margin if isinstance(one, Equality) else None
+    return compared_by_seeds(own, level)(one.weights, margin, one.bound)
 
 
 def judged(

@@ -27,3 +27,10 @@ def restore(
         done, total = len(study.results.finished), len(study.plan.stages)
     options.out.print(f"{file}: {len(restored)} stages restored", markup=False)
     options.out.print(f"{study.name}: {done} of {total} stages are done", markup=False)
+    if not done:
+        options.out.print(
+            "no stage of the archive is one of the experiment as it is planned here: its "
+            "declaration, its data (the Hub's and a mirror's count as two) or the version of a "
+            "stage differ; 'harness report --archive' needs no data",
+            markup=False,
+        )

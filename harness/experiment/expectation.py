@@ -48,6 +48,31 @@ class Equality(BaseExpectation):
         return f"{self.first} = {self.second} within {self.margin:g}"
 
 
+class NonInferiority(BaseExpectation):
+    """An arm is not worse than another by a margin or more: it may be better, too (Piaggio et al.
+    2012, "Reporting of noninferiority and equivalence randomized trials", JAMA 308)."""
+
+    candidate: str
+    reference: str
+    margin: float = Field(gt=0)
+    """In points or in the unit of the quantity."""
+
+    @property
+    def terms(self) -> Sequence[tuple[str, float]]:
+        """Candidate minus reference."""
+        return [(self.candidate, 1.0), (self.reference, -1.0)]
+
+    @property
+    def bound(self) -> float:
+        """As many points less, or as much more of a quantity."""
+        return self.margin if self.quantities else -self.margin
+
+    @property
+    def text(self) -> str:
+        """`a >= b within 2`"""
+        return f"{self.candidate} {self.sign}= {self.reference} within {self.margin:g}"
+
+
 class Level(BaseExpectation):
     """An outcome of an arm lies above or below a fixed level, in points or in the unit of the
     quantity."""
@@ -229,7 +254,7 @@ def _form(value: Any) -> str:
     else:
         fields = set(type(value).model_fields) if isinstance(value, ConfigModel) else set()
     if "margin" in fields:
-        return "equality"
+        return "non-inferiority" if "reference" in fields else "equality"
     if "pairs" in fields:
         return "both"
     if "ranked" in fields:
@@ -248,6 +273,7 @@ Expectation = Annotated[
     | Annotated[Equality, Tag("equality")]
     | Annotated[Interaction, Tag("interaction")]
     | Annotated[Level, Tag("level")]
+    | Annotated[NonInferiority, Tag("non-inferiority")]
     | Annotated[RankAgreement, Tag("rank agreement")]
     | Annotated[Trend, Tag("trend")],
     Discriminator(_form),

@@ -58,8 +58,13 @@ class BaseExpectation(ConfigModel):
 
     @property
     def expected_side(self) -> Side:
-        """Of zero, where the sum is expected, except that of an `Equality`."""
+        """Of `bound`, where the sum is expected, except that of an `Equality`."""
         return "below" if self.quantities else "above"
+
+    @property
+    def bound(self) -> float:
+        """What the sum is expected to lie above or below, except that of an `Equality`."""
+        return 0.0
 
     @property
     def sign(self) -> str:

@@ -14,6 +14,9 @@ AND = " and "
 """Between two comparisons that must both hold."""
 NUMBER = r"[0-9]+(?:\.[0-9]*)?(?:e-?[0-9]+)?"
 _EQUAL = re.compile(rf"(?P<first>[^<>]+?) = (?P<second>[^<>]+) within (?P<margin>{NUMBER})")
+_NOT_WORSE = re.compile(
+    rf"(?P<candidate>[^<>]+?) (?P<sign>[<>]=) (?P<reference>[^<>]+) within (?P<margin>{NUMBER})"
+)
 _LEVEL = re.compile(rf"(?P<arm>[^<>]+?) (?P<side>above|below) (?P<level>-?{NUMBER})")
 
 
@@ -39,6 +42,11 @@ def _fields(outcome: str, text: str) -> dict[str, Any]:
     if match := _LEVEL.fullmatch(text.strip()):
         return {"outcome": outcome, **match.groupdict(), "level": float(match["level"])}
     sign = "<" if quantities_of(outcome) else ">"
+    if (match := _NOT_WORSE.fullmatch(text.strip())) and match["sign"] == f"{sign}=":
+        arms = {name: match[name] for name in ("candidate", "reference")}
+        return {"outcome": outcome, **arms, "margin": float(match["margin"])}
+    if "<=" in text or ">=" in text:
+        raise ValueError(_wrong_form(outcome, sign, text))
     if pairs := _joined(sign, text):
         return {"outcome": outcome, "pairs": pairs}
     sides = tuple(side.strip() for side in text.split(sign))
@@ -97,7 +105,11 @@ def _ranked(text: str) -> dict[str, Any]:
 
 def _wrong_form(outcome: str, sign: str, text: str) -> str:
     forms = [f"arm {sign} arm", f"arm {sign} arm {sign} arm", f"arm - arm {sign} arm - arm"]
-    forms += ["arm = arm within 2", f"arm {sign} arm and arm {sign} arm"]
+    forms += [
+        "arm = arm within 2",
+        f"arm {sign}= arm within 2",
+        f"arm {sign} arm and arm {sign} arm",
+    ]
     forms += [f"arm {'below' if sign == '<' else 'above'} 50"]
     first, *others = (f"'{form if outcome == AVERAGE else f'{outcome}: {form}'}'" for form in forms)
     return (

@@ -11,7 +11,7 @@ from harness.analysis.frames.quantities import quantity_values
 from harness.analysis.frames.scores import probe_items_frame
 from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Difference, Runs
-from harness.experiment.expectation import Expectation, Level
+from harness.experiment.expectation import Equality, Expectation, Level
 from harness.experiment.outcomes import GAP, LOSSES, reached_level
 from harness.report.reached_levels import ReachedAmounts, reached_amounts
 from harness.report.sections.transfer import comparable
@@ -40,12 +40,12 @@ def outcome_of_scores(results: Results, compared: Comparer, name: str) -> Outcom
 def difference_of(results: Results, outcome: Outcome | None, one: Expectation) -> Difference | None:
     """The weighted sum over arms that an expectation is about, minus the level of a `Level`; null
     if an arm has no value."""
-    margin = getattr(one, "margin", None)
+    margin = one.margin if isinstance(one, Equality) else None
     if outcome is None:
         return _of_quantity(results, one, margin)
     if isinstance(one, Level):
         return outcome.above(one.arm, one.level)
-    return outcome.contrast(one.weights, margin)
+    return outcome.contrast(one.weights, margin, one.bound)
 
 
 def _of_quantity(results: Results, one: Expectation, margin: float | None) -> Difference | None:
@@ -59,7 +59,7 @@ def _of_quantity(results: Results, one: Expectation, margin: float | None) -> Di
     cut_off = reached_level(one.outcome) is not None
     weights = one.weights if cut_off else _of_runs(one.weights, values)
     if isinstance(one, Level) or len(weights) > 1:
-        return compared_by_seeds(values, results.coverage)(weights, margin)
+        return compared_by_seeds(values, results.coverage)(weights, margin, one.bound)
     return None
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from harness.analysis.comparison.differences import Comparer, enough_seeds
 from harness.analysis.results import Results
 from harness.analysis.statistics.sequential import nominal_levels, repeated_p
+from harness.experiment.expectation import Equality
 from harness.leaderboard.build import experiment_comparer, experiment_table
 from harness.plan.first_seeds import keys_of_seed
 from harness.report.declared import declared_expectations, shares_finished
@@ -55,7 +56,7 @@ class Look:
         found = claim.found
         if not found or not enough_seeds(found):
             return claim
-        sides = 2 if getattr(claim.expectation, "margin", None) is None else 1
+        sides = 1 if isinstance(claim.expectation, Equality) else 2
         p_value = repeated_p(found.p_value, self.place - 1, self.counts, self.spending, sides)
         text = f"look {self.place} of {len(self.counts)}, at p < {self.level(sides):.2g}"
         adjusted = replace(found, p_value=p_value)

@@ -137,24 +137,37 @@ def _decided(claim: Claim, found: Difference, significant: bool) -> tuple[Word, 
     """The word and its reason, if there are enough seeds."""
     if isinstance(claim.expectation, Equality):
         return _within(claim.expectation.margin, claim.unit, found, significant)
-    has_level = isinstance(claim.expectation, (Level, RankAgreement))
-    zero = "the level" if has_level else "zero"
+    bound, named = claim.expectation.bound, _named_bound(claim)
     interval = f"the interval of {claim.decider}" if claim.decider else "the interval"
-    if found.low <= 0 <= found.high:
-        return "inconclusive", f"{interval} includes {zero}{_needed(claim, found)}"
+    if found.low <= bound <= found.high:
+        return "inconclusive", f"{interval} includes {named}{_needed(claim, found)}"
     if claim.adjusted is not None and not significant:
-        holms = f"{interval} excludes {zero}, but p is not below 0.05 after Holm's correction"
+        holms = f"{interval} excludes {named}, but p is not below 0.05 after Holm's correction"
         return "inconclusive", f"{holms}{_needed(claim, found)}"
-    side = "above" if found.low > 0 else "below"
+    side = "above" if found.low > bound else "below"
     what = "the interval of the linear trend" if claim.is_trend else interval
     if side != claim.expectation.expected_side:
-        return "refuted", f"{what} lies {side} {zero}"
+        return "refuted", f"{what} lies {side} {named}"
     if claim.reversed_steps:
         steps = " and ".join(claim.reversed_steps)
-        return "inconclusive", f"{what} lies {side} {zero}, but {steps} significantly"
+        return "inconclusive", f"{what} lies {side} {named}, but {steps} significantly"
     if claim.decider:
         return "confirmed", f"both intervals lie {side} zero; {claim.decider} has the larger p"
-    return "confirmed", f"{what} lies {side} {zero}"
+    return "confirmed", f"{what} lies {side} {named}"
+
+
+def _named_bound(claim: Claim) -> str:
+    """What the interval must exclude."""
+    if isinstance(claim.expectation, (Level, RankAgreement)):
+        return "the level"
+    if bound := claim.expectation.bound:
+        return f"{bound:+g} {_unit(bound, claim.unit)}".replace("-", "−", 1)
+    return "zero"
+
+
+def _unit(number: float, unit: str) -> str:
+    """The unit of a number: 1 point, 2 points."""
+    return unit.removesuffix("s") if abs(number) == 1 else unit
 
 
 def _counted(claim: Claim, found: Difference) -> tuple[Word, str]:
@@ -162,8 +175,9 @@ def _counted(claim: Claim, found: Difference) -> tuple[Word, str]:
     if isinstance(claim.expectation, Equality):
         holds = abs(found.estimate) < claim.expectation.margin
     else:
-        above = claim.expectation.expected_side == "above"
-        holds = (found.estimate > 0 if above else found.estimate < 0) and not claim.reversed_steps
+        above, bound = claim.expectation.expected_side == "above", claim.expectation.bound
+        is_there = found.estimate > bound if above else found.estimate < bound
+        holds = is_there and not claim.reversed_steps
     return "confirmed" if holds else "refuted", "the same in every run, so without an interval"
 
 
@@ -172,19 +186,21 @@ def _needed(claim: Claim, found: Difference) -> str:
     another text."""
     of_seeds = Components(found.seed_variance * found.num_seeds / 2, float("nan"), 0.0)
     known = [of_seeds, replace(of_seeds, examples=found.example_variance)]
-    without, needed = (seeds_needed(of, abs(found.estimate), 1, level=claim.level) for of in known)
+    distance = abs(found.estimate - claim.expectation.bound)
+    without, needed = (seeds_needed(of, distance, 1, level=claim.level) for of in known)
+    what = "a distance of this size" if claim.expectation.bound else "a difference of this size"
     if without is None:
-        return f"; more than {MAX_SEEDS:,} seeds per arm would show a difference of this size"
+        return f"; more than {MAX_SEEDS:,} seeds per arm would show {what}"
     if needed is None:
-        return "; more seeds would not show a difference of this size with these examples"
+        return f"; more seeds would not show {what} with these examples"
     if needed <= found.num_seeds:
         return ""
-    return f"; about {needed} seeds per arm would show a difference of this size"
+    return f"; about {needed} seeds per arm would show {what}"
 
 
 def _within(margin: float, unit: str, found: Difference, significant: bool) -> tuple[Word, str]:
     """Two one-sided tests of differences within the margin, or one of differences beyond it."""
-    size = f"{margin:g} {unit if margin != 1 else unit.removesuffix('s')}"
+    size = f"{margin:g} {_unit(margin, unit)}"
     if not significant:
         return "inconclusive", _undecided(margin, size, found)
     if abs(found.estimate) < margin:

@@ -19,6 +19,7 @@ from harness.experiment.expectation import (
     Equality,
     Interaction,
     Level,
+    NonInferiority,
     RankAgreement,
     Trend,
 )
@@ -203,6 +204,7 @@ FORMS = {
     "a = b within 1.5": Equality(first="a", second="b", margin=1.5),
     "a - b > c - d": Interaction(better=("a", "b"), worse=("c", "d")),
     "a > b > c": Trend(ordered=("a", "b", "c")),
+    "a/mlm >= b/2 within 1.5": NonInferiority(candidate="a/mlm", reference="b/2", margin=1.5),
     "a/mlm above 50": Level(arm="a/mlm", side="above", level=50),
     "a below -0.5": Level(arm="a", side="below", level=-0.5),
     "a/250k > b/250k and b/4M > a/4M": Both(pairs=(("a/250k", "b/250k"), ("b/4M", "a/4M"))),
@@ -230,6 +232,10 @@ def test_forms_of_expectations(text: str) -> None:
     [
         ("a > b > a", "a trend must name each arm once, but names 'a' again"),
         ("a > b = c within 2", "the form"),
+        ("a >= b", "'arm >= arm within 2', .* but is 'a >= b'"),
+        ("a <= b within 2", "the form"),
+        ("a >= b >= c within 2", "must have the form"),
+        ("a >= b within 0", "margin"),
         ("a = b within 1.2.3", "the form"),
         ("a > " * 1000 + "b", "at most 2,000 characters"),
         ("a > b and c > d > e", "'and' must join two comparisons, 'arm > arm and arm > arm'"),

@@ -162,6 +162,10 @@ FORMS = {
     "b = same within 10": "confirmed",
     "a = d within 10": "refuted",
     "b = same within 0.001": "inconclusive",
+    "b >= same within 10": "confirmed",
+    "a >= d within 1": "confirmed",
+    "d >= a within 10": "refuted",
+    "same >= b within 0.001": "inconclusive",
     "a above 80": "confirmed",
     "a below 80": "refuted",
     "d above 80": "refuted",
@@ -219,6 +223,30 @@ def test_reasons_of_equality_name_the_margin(planted, tmp_path):
     ]
     write_report(data, tmp_path)
     assert "- b = same within 10: **confirmed**, " in (tmp_path / "README.md").read_text()
+
+
+def test_reasons_of_non_inferiority_name_the_margin(planted, tmp_path):
+    texts = ("b >= same within 10", "d >= a within 1", "c >= b within 10")
+    data = expecting(planted, *texts)
+    found = verdicts_of(data)
+    assert [one.reason.partition(";")[0] for one in found] == [
+        "the interval lies above −10 points",
+        "the interval lies below −1 point",
+        "the interval includes −10 points",
+    ]
+    assert found[2].reason.endswith("seeds per arm would show a distance of this size")
+    write_report(data, tmp_path)
+    assert "- b >= same within 10: **confirmed**, " in (tmp_path / "README.md").read_text()
+    (plain,) = verdicts_of(expecting(planted, "b > same"))
+    one, other = found[0].claim.found, plain.claim.found
+    assert (one.estimate, one.low, one.high) == (other.estimate, other.low, other.high)
+
+
+def test_a_loss_is_not_worse_where_it_is_not_higher_by_the_margin(with_losses):
+    texts = ("low <= high within 0.5", "high <= low within 0.5")
+    found = verdicts_of(expecting(with_losses, *({"loss": text} for text in texts)))
+    assert [one.word for one in found] == ["confirmed", "refuted"]
+    assert found[1].reason.startswith("the interval lies above +0.5 nats per predicted token")
 
 
 def test_arms_with_the_same_checkpoints_are_compared_seed_by_seed(fabricate):

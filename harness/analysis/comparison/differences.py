@@ -153,13 +153,13 @@ class Outcome:
         self._of_groups: dict[tuple[str, ...], Spread] = {}
 
     def contrast(
-        self, weights: Mapping[str, float], margin: float | None = None
+        self, weights: Mapping[str, float], margin: float | None = None, bound: float = 0.0
     ) -> Difference | None:
         """The sum of the arms' scores x 100 times their weights; null if an arm lacks a score. Arms
         with the same checkpoints are compared seed by seed.
 
         Args:
-            margin: as for `harness.analysis.statistics.welch.contrast`.
+            margin, bound: as for `harness.analysis.statistics.welch.contrast`.
         """
         if not weights.keys() <= self._known.keys():
             return None
@@ -170,6 +170,7 @@ class Outcome:
             self._coverage,
             [self._least(*of, weights) for of in zip(groups, spreads, strict=True)],
             margin,
+            bound,
         )
         known = spreads[0] if len(groups) == 1 else self._spread
         most = self._width * sum(map(abs, weights.values())) / 2

@@ -100,15 +100,17 @@ def paired_spread(arms: Mapping[str, Array]) -> Spread:
 
 
 def compared_by_seeds(values: Mapping[str, Array], level: float) -> Callable[..., Difference]:
-    """A function from the weights of unpaired arms, and optionally a margin, to the sum of their
-    means times the weights, as `contrast_over_seeds` returns it.
+    """A function from the weights of unpaired arms, and optionally a margin and a bound, to the sum
+    of their means times the weights, as `contrast_over_seeds` returns it.
 
     Args:
         values: arm to one value per seed, such as held-out losses [num_seeds].
     """
     known = spread(values)
 
-    def compared(weights: Mapping[str, float], margin: float | None = None) -> Difference:
+    def compared(
+        weights: Mapping[str, float], margin: float | None = None, bound: float = 0.0
+    ) -> Difference:
         arms = {arm: values[arm] for arm in weights}
         least = known.least(*arms.values())
         found = contrast_over_seeds(
@@ -116,6 +118,7 @@ def compared_by_seeds(values: Mapping[str, Array], level: float) -> Callable[...
             level,
             [least and least.times(weight**2) for weight in weights.values()],
             margin,
+            bound,
         )
         return found.with_split(known.split(weights))
 

@@ -117,6 +117,7 @@ def contrast(
     level: float = 0.95,
     least: Sequence[MeanVariance | None] = (),
     margin: float | None = None,
+    bound: float = 0.0,
 ) -> Difference:
     """The sum of the means of independent sides, such as of arms times their weights, with its
     interval and two-sided p.
@@ -129,6 +130,8 @@ def contrast(
             1987, "A comparison of the two one-sided tests procedure and the power approach",
             Journal of Pharmacokinetics and Biopharmaceutics 15); where the estimate lies beyond the
             margin, that of the test for a sum beyond it.
+        bound: without a margin, p is that of a sum which differs from it: of non-inferiority, minus
+            its margin.
 
     Raises:
         ValueError: as `welch` does.
@@ -141,7 +144,7 @@ def contrast(
     known = [_uncertainty(sides, bound, examples) for bound in bounds]
     widest = max(known, key=lambda one: one.half_width(level))
     half = widest.half_width(level)
-    p_value = max(one.p_value(estimate, margin) for one in known)
+    p_value = max(one.p_value(estimate - bound, margin) for one in known)
     num_seeds = min(side.shape[1] for side in sides)
     return Difference(
         estimate,
@@ -159,18 +162,19 @@ def contrast_over_seeds(
     level: float = 0.95,
     least: Sequence[MeanVariance | None] = (),
     margin: float | None = None,
+    bound: float = 0.0,
 ) -> Difference:
     """`contrast` of values of seeds alone, without resampled examples.
 
     Args:
         sides: each [num_seeds], such as held-out losses times the weight of their arm.
-        level, least, margin: as for `contrast`.
+        level, least, margin, bound: as for `contrast`.
 
     Raises:
         ValueError: as `contrast` does.
     """
     whole = [np.tile(side, (3, 1)) for side in sides]  # the sample and two resamples
-    return contrast(whole, level, least, margin)
+    return contrast(whole, level, least, margin, bound)
 
 
 def _uncertainty(

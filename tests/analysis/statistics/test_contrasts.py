@@ -79,6 +79,16 @@ def test_equality_is_two_one_sided_tests(apart):
     assert (found.low, found.high) == (plain.low, plain.high)
 
 
+@pytest.mark.parametrize("bound", [-2.0, 0.5])
+def test_non_inferiority_is_welchs_test_against_the_margin(bound):
+    rng = np.random.default_rng(4)
+    first, second = rng.normal(-0.5, 1, 5), rng.normal(0, 0.5, 4)
+    found, plain = (contrast_over_seeds([first, -second], bound=by) for by in (bound, 0.0))
+    test = scipy.stats.ttest_ind(first - bound, second, equal_var=False)
+    assert found.p_value == pytest.approx(test.pvalue, rel=1e-6)
+    assert (found.estimate, found.low, found.high) == (plain.estimate, plain.low, plain.high)
+
+
 @pytest.mark.parametrize("weights", [LINE, np.array([1, -1, -1, 1.0])])
 @pytest.mark.parametrize("seeds", [2, 3, 5])
 def test_equal_arms_have_a_trend_or_an_interaction_in_at_most_five_per_cent(weights, seeds):

@@ -347,7 +347,11 @@ def test_the_commands(filled: Study, archive: Path, tmp_path: Path) -> None:
     assert out.read_bytes() == archive.read_bytes()
     code, output = call("restore", str(file), str(out), *store)
     assert code == 0 and f"{total} stages restored" in output
-    assert f"kept: {total} of {total} stages are done" in output
+    assert f"kept: {total} of {total} stages are done" in output and "data" not in output
+    other = ("--set", "pretrain.tokenizer.vocab_size=400", "--store", str(tmp_path / "other"))
+    code, output = call("restore", str(file), str(out), *other)
+    assert code == 0 and f"kept: 0 of {total} stages are done" in output
+    assert "no stage of the archive is one of the experiment as it is planned here" in output
     assert f"{total} of {total} stages done" in call("status", str(file), *store)[1]
     assert call("verify", *store)[0] == 0
     assert call("report", str(file), "--archive", str(file), *store) == (
