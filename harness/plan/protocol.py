@@ -107,13 +107,20 @@ def _exceptions(plan: Plan) -> dict[str, object]:
             if text := arm.searched(field):
                 fields[f"finetune.{field}"] = f"searched ({text})"
         changed = [
-            f"{path} {value}"
+            f"{path} {_listed(value)}"
             for path, value in fields.items()
             if base.get(path) != value and not (arm.sweep.trials and path in of_all)
         ]
         if changed:
             exceptions[f"except {arm.name}"] = ", ".join(changed)
     return exceptions
+
+
+def _listed(value: object) -> str:
+    """The value of a field in a line of several."""
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value)) or "none"
+    return "none" if value is None else str(value)
 
 
 def _base_search(plan: Plan) -> Sweep:

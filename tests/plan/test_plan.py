@@ -13,6 +13,7 @@ from harness.plan.differences import differing_fields
 from harness.plan.factory import make_plan
 from harness.plan.keys import stage_key
 from harness.plan.plan import Plan, Stage
+from harness.plan.protocol import protocol_of
 from harness.pretraining.objectives import OBJECTIVES
 
 BASE: dict[str, Any] = {
@@ -297,3 +298,12 @@ def test_the_cost_of_an_intermediate_task_uses_its_epochs() -> None:
 
     assert flops({"epochs": 12}) == pytest.approx(2 * flops({"epochs": 6}))
     assert flops(None) == flops({"epochs": 6})  # the default of the size
+
+
+def test_the_protocol_names_what_an_arm_leaves_out() -> None:
+    two = ["micro-blimp", "micro-cloze"]
+    arms = {"base": {}, "none": {"evaluate.probes": []}, "two": {"evaluate.probes": two}}
+    evaluate = BASE["evaluate"] | {"probes": two[:1]}
+    lines = protocol_of(planned(evaluate=evaluate, grid={"probes": arms}))
+    assert lines["except none"] == "probes none"
+    assert lines["except two"] == "probes micro-blimp, micro-cloze"
