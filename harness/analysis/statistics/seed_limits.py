@@ -34,10 +34,11 @@ def unseen_note(num_seeds: int) -> str:
     SHOWN_SEEDS and more."""
     if num_seeds >= SHOWN_SEEDS:
         return ""
+    share = f"{100 * unseen_share(num_seeds):.0f} %"
     return (
-        f"An arm may have runs that fail although its {num_seeds} seeds show none: in 1 of 20 "
-        f"cases if {100 * unseen_share(num_seeds):.0f} % of its runs fail, more often if fewer do. "
-        "Intervals and verdicts hold for runs such as those seen."
+        f"{num_seeds} seeds may miss runs that fail: if {share} of an arm's runs do, its "
+        "seeds show none in 1 of 20 cases, and more often if fewer do. Intervals and "
+        "verdicts hold for runs such as those seen."
     )
 
 
