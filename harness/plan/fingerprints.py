@@ -50,11 +50,11 @@ def recorded_fingerprints(specs: Iterable[Mapping[str, Any]]) -> Fingerprints:
     found = {name: value for spec in specs for name, value in _recorded(spec)}
     read = Fingerprints()
     return Fingerprints(
-        lambda corpus: found.get(_corpus_name(corpus.model_dump())) or read.corpus(corpus),
-        lambda suite: found.get(("suite", suite)) or read.suite(suite),
-        lambda task: found.get(("task", task.name)) or read.task(task),
-        lambda probe, world: found.get(("probe", probe)) or read.probe(probe, world),
-        lambda name, revision: (
+        corpus=lambda corpus: found.get(_corpus_name(corpus.model_dump())) or read.corpus(corpus),
+        suite=lambda suite: found.get(("suite", suite)) or read.suite(suite),
+        task=lambda task: found.get(("task", task.name)) or read.task(task),
+        probe=lambda probe, world: found.get(("probe", probe)) or read.probe(probe, world),
+        checkpoint=lambda name, revision: (
             found.get(("checkpoint", name, revision)) or read.checkpoint(name, revision)
         ),
     )
