@@ -110,7 +110,9 @@ def test_equal_data_gives_equal_bytes(data, report, tmp_path):
     assert read(tmp_path) == read(report)
 
 
-def test_times_are_only_in_the_line_and_section_on_cost_and_in_the_provenance(data, report, tmp_path):
+def test_times_are_only_in_the_line_and_section_on_cost_and_in_the_provenance(
+    data, report, tmp_path
+):
     costs, totals = data.costs.assign(seconds=99.0), data.totals.assign(hours=77.0)
     write_report(data.but(costs=costs, totals=totals, provenance={"date": "today"}), tmp_path)
     one, two = read(report), read(tmp_path)
