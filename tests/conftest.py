@@ -1,14 +1,19 @@
 """Fixtures and settings of all tests."""
 
+import functools
 import gc
 import shutil
 import signal
+import sqlite3
 import sys
 from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+import sqlalchemy
+import typer.testing
 from hypothesis import settings
 from xdist.scheduler import LoadFileScheduling
 
@@ -28,12 +33,14 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Tests and libraries live to the end: garbage is not collected while they are made, and no
-    later collection walks through them."""
+    later collection walks through them. Later ones are rarer than by default (700 objects), as most
+    objects are those of libraries that tests import."""
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(10_000)
         gc.enable()
 
 
@@ -82,6 +89,28 @@ def mlflow_tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(finished_runs, "_make_tables", copy_tables)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def databases_not_synced() -> Iterator[None]:
+    """SQLite waits for the disk with each commit, lest a crash of the machine damages the file."""
+
+    def connected(connection: sqlite3.Connection, _: object) -> None:
+        with suppress(sqlite3.DatabaseError):  # of a damaged file, which some tests need
+            connection.execute("PRAGMA synchronous=OFF")
+
+    sqlalchemy.event.listen(sqlalchemy.Engine, "connect", connected)
+    yield
+    sqlalchemy.event.remove(sqlalchemy.Engine, "connect", connected)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def commands_built_once() -> Iterator[None]:
+    """Typer's runner builds all commands for each call, which takes longer than many calls."""
+    with pytest.MonkeyPatch.context() as patch:
+        built = functools.cache(typer.testing._get_command)
+        patch.setattr(typer.testing, "_get_command", built)
         yield
 
 

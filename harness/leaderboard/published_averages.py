@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -34,7 +35,8 @@ class Check:
         return abs(self.recomputed - float(self.printed)) <= 0.5 * 10**-digits + EXACT
 
 
-def checks(name: str) -> list[Check]:
+@cache
+def checks(name: str) -> tuple[Check, ...]:
     """All printed averages of a table with a known rule, recomputed from the printed cells.
 
     Raises:
@@ -42,7 +44,7 @@ def checks(name: str) -> list[Check]:
     """
     raw = printed(name)
     if published_entry(name)["kind"] != "scores":
-        return []
+        return ()
     averages = raw[(raw["task"] == "average") & raw["metric"].isin(list(AVERAGES))]
     found = []
     for row in averages.itertuples(index=False):
@@ -52,7 +54,7 @@ def checks(name: str) -> list[Check]:
         check = Check(system, str(row.metric), str(row.value), mean)
         why = _exceptions(name).get((system, "average"), "")
         found.append(check if check.reproduced else replace(check, why=why))
-    return found
+    return tuple(found)
 
 
 def without_parts(name: str) -> Iterator[tuple[str, str]]:

@@ -129,11 +129,24 @@ def test_keys_depend_on_the_content_and_not_on_the_path(bert: Path, tmp_path: Pa
 
 
 OTHERS: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "electra": ("ElectraConfig", "ElectraForPreTraining", {"num_hidden_layers": 1}),
+    "electra": (
+        "ElectraConfig",
+        "ElectraForPreTraining",
+        {"num_hidden_layers": 1, "intermediate_size": 64},
+    ),
     "gpt2": ("GPT2Config", "GPT2LMHeadModel", {"n_layer": 1}),
-    "opt": ("OPTConfig", "OPTForCausalLM", {"num_hidden_layers": 1, "word_embed_proj_dim": 32}),
-    "t5": ("T5Config", "T5ForConditionalGeneration", {"num_layers": 1, "d_model": 32}),
-    "bart": ("BartConfig", "BartForConditionalGeneration", {"encoder_layers": 1}),
+    "opt": (
+        "OPTConfig",
+        "OPTForCausalLM",
+        {"num_hidden_layers": 1, "word_embed_proj_dim": 32, "ffn_dim": 64},
+    ),
+    "t5": ("T5Config", "T5ForConditionalGeneration", {"num_layers": 1, "d_model": 32, "d_ff": 64}),
+    "bart": (
+        "BartConfig",
+        "BartForConditionalGeneration",
+        {side + "_layers": 1 for side in ("encoder", "decoder")}
+        | {side + "_ffn_dim": 64 for side in ("encoder", "decoder")},
+    ),
 }
 
 

@@ -329,7 +329,7 @@ values = st.recursive(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_mutated_file_is_valid_or_a_clear_error(tmp_path: Path, data: st.DataObject) -> None:
     tree = copy.deepcopy(yaml.safe_load(VALID))
@@ -338,7 +338,7 @@ def test_a_mutated_file_is_valid_or_a_clear_error(tmp_path: Path, data: st.DataO
     load_or_refuse(write(tmp_path, yaml.safe_dump(tree, allow_unicode=True)))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(start=st.integers(0, len(VALID)), length=st.integers(0, 9), text=st.text(max_size=6))
 def test_a_garbled_file_is_valid_or_a_clear_error(
     tmp_path: Path, start: int, length: int, text: str
@@ -347,7 +347,7 @@ def test_a_garbled_file_is_valid_or_a_clear_error(
     load_or_refuse(write(tmp_path, garbled.encode(errors="surrogatepass")))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(path=st.lists(names, min_size=1, max_size=3).map(".".join), value=values)
 def test_any_override_is_valid_or_a_clear_error(tmp_path: Path, path: str, value: object) -> None:
     text = yaml.safe_dump(value, default_flow_style=True).removesuffix("...\n").strip()

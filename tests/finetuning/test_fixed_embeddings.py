@@ -30,7 +30,7 @@ def tuned(
     folder: Path, tokens: PreTrainedTokenizerFast, settings: Finetune, kind: str = "full"
 ) -> dict[str, Tensor]:
     """The change of each weight of the network; the token table under `table`."""
-    data = TaskData(make_head("classification", tokens), inputs(False))
+    data = TaskData(make_head("classification", tokens), inputs(False, n=32))
     run = finetune(folder, [data], settings, seed=0, adaptation=ADAPTATIONS[kind])
     before: Any = load(folder)
     first, after = dict(before.network.named_parameters()), run.model.backbone.network

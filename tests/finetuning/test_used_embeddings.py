@@ -86,7 +86,7 @@ def test_every_family_ends_with_the_same_weights(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     folder = saved(tmp_path, family, representation)
-    data = TaskData(make_head("regression", tokenizer), inputs(True))
+    data = TaskData(make_head("regression", tokenizer), inputs(True, n=24))
     used = check_equal(folder, data, monkeypatch)
     assert used is None or {*used.rows.tolist()} - {1} == {0, 2, 3, 5, 6, 7, 8, 9}
     # BART and Gemma scale in classes of their own.

@@ -67,9 +67,17 @@ def read(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def data(fabricate):
     return fabricate({"good": 0.95, "bad": 0.6}, expect=[("good", "bad")])
+
+
+@pytest.fixture(scope="module")
+def report(data, tmp_path_factory):
+    """The folder of the report of `data`; not to be changed."""
+    folder = tmp_path_factory.mktemp("report")
+    write_report(data, folder)
+    return folder
 
 
 def test_a_report_has_all_its_files_and_parts(data, tmp_path):
@@ -97,19 +105,17 @@ def test_a_report_has_all_its_files_and_parts(data, tmp_path):
     assert "| pooling | cls |" in files["README.md"].decode()
 
 
-def test_equal_data_gives_equal_bytes(data, tmp_path):
-    write_report(data, tmp_path / "one")
-    write_report(data, tmp_path / "two")
-    assert read(tmp_path / "one") == read(tmp_path / "two")
+def test_equal_data_gives_equal_bytes(data, report, tmp_path):
+    write_report(data, tmp_path)
+    assert read(tmp_path) == read(report)
 
 
-def test_times_are_only_in_the_line_and_section_on_cost_and_in_the_provenance(data, tmp_path):
-    write_report(data, tmp_path / "one")
+def test_times_are_only_in_the_line_and_section_on_cost_and_in_the_provenance(
+    data, report, tmp_path
+):
     costs, totals = data.costs.assign(seconds=99.0), data.totals.assign(hours=77.0)
-    write_report(
-        data.but(costs=costs, totals=totals, provenance={"date": "today"}), tmp_path / "two"
-    )
-    one, two = read(tmp_path / "one"), read(tmp_path / "two")
+    write_report(data.but(costs=costs, totals=totals, provenance={"date": "today"}), tmp_path)
+    one, two = read(report), read(tmp_path)
     assert {name for name in FILES if one[name] != two[name]} == {"index.html", "README.md"}
     for name in ("index.html", "README.md"):
         texts = [files[name].decode() for files in (one, two)]
@@ -124,10 +130,9 @@ def folded_titles(text):
     return re.findall(r"<summary><(?:b|h2)>(.*?)</(?:b|h2)></summary>", text)
 
 
-def test_the_first_screen_has_question_answer_table_figure_and_cost(data, tmp_path):
-    write_report(data, tmp_path)
+def test_the_first_screen_has_question_answer_table_figure_and_cost(report):
     for name in ("index.html", "README.md"):
-        text = (tmp_path / name).read_text()
+        text = (report / name).read_text()
         first = text.partition("<summary>")[0]
         for part in ("Is good better?", "confirmed", "points", "95 % interval", "good"):
             assert part in first, (name, part)
@@ -136,38 +141,36 @@ def test_the_first_screen_has_question_answer_table_figure_and_cost(data, tmp_pa
         titles = folded_titles(text)
         assert {"Differences", "Threats to validity", "Protocol", "Cost", "Downloads"} <= {*titles}
         assert len(titles) == len({*titles})
-    readme = (tmp_path / "README.md").read_text()
+    readme = (report / "README.md").read_text()
     assert readme.count("![", 0, readme.index("<details>")) == 1
     assert readme.count("<details>") == readme.count("</details>")
     assert not re.search(r"</summary>\n[^\n]", readme)  # GitHub needs an empty line before a table
 
 
-def test_runs_and_keys_are_downloads_only(data, tmp_path):
-    write_report(data, tmp_path)
+def test_runs_and_keys_are_downloads_only(data, report):
     for name in ("index.html", "README.md"):
-        assert "good-sst2-0-0" not in (tmp_path / name).read_text()
-    scores = pd.read_csv(tmp_path / "scores.csv")
+        assert "good-sst2-0-0" not in (report / name).read_text()
+    scores = pd.read_csv(report / "scores.csv")
     assert {*scores["key"]} == {*data.scores["key"]} and {*scores["pretrain_fraction"]} == {1.0}
-    stages = pd.read_csv(tmp_path / "stages.csv")
+    stages = pd.read_csv(report / "stages.csv")
     assert stages["finished"].all() and {*stages["key"]} == {*data.plan.stages}
-    assert yaml.safe_load((tmp_path / "experiment.yaml").read_text())["arms"].keys() == {
+    assert yaml.safe_load((report / "experiment.yaml").read_text())["arms"].keys() == {
         "good",
         "bad",
     }
-    links = Page((tmp_path / "index.html").read_text()).links
+    links = Page((report / "index.html").read_text()).links
     assert {link for link in links if not link.startswith(("#", "data:"))} == FILES - FIGURES - {
         "index.html",
         "README.md",
     }
 
 
-def test_the_page_is_well_formed_and_needs_nothing_from_outside(data, tmp_path):
-    write_report(data, tmp_path)
-    text = (tmp_path / "index.html").read_text()
+def test_the_page_is_well_formed_and_needs_nothing_from_outside(report):
+    text = (report / "index.html").read_text()
     page = Page(text)
     assert [name for name, count in Counter(page.ids).items() if count > 1] == []
     links = set(page.links) - {"data:,"}  # an icon of nothing, or a browser asks for one
-    assert all(link.startswith("#") or (tmp_path / link).is_file() for link in links)
+    assert all(link.startswith("#") or (report / link).is_file() for link in links)
     assert {link[1:] for link in links if link.startswith("#")} <= set(page.ids)
     assert {name[1:] for name in re.findall(r"url\((#[^)]+)\)", text)} <= set(page.ids)
     assert "<script" not in text
@@ -198,9 +201,8 @@ def test_values_that_differ_are_written_in_words(data, tmp_path):
     assert line in (tmp_path / "README.md").read_text()
 
 
-def test_differences_are_written_as_numbers(data, tmp_path):
-    write_report(data, tmp_path)
-    frame = pd.read_csv(tmp_path / "differences.csv")
+def test_differences_are_written_as_numbers(report):
+    frame = pd.read_csv(report / "differences.csv")
     assert frame["column"].tolist() == ["sst2", "stsb", "mrpc", "average"]
     last = frame.iloc[-1]
     assert (last["first"], last["second"], last["expected"]) == ("good", "bad", True)

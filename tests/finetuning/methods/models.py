@@ -90,7 +90,7 @@ def trained(model: torch.nn.Module) -> dict[str, Tensor]:
     return {name: p for name, p in model.named_parameters() if p.requires_grad}
 
 
-def learn(model: Classifier, one: Batch, rate: float, steps: int = 12) -> tuple[float, float]:
+def learn(model: Classifier, one: Batch, rate: float, steps: int = 6) -> tuple[float, float]:
     """Losses before and after some updates on one batch."""
     optimizer = torch.optim.AdamW(trained(model).values(), lr=rate, weight_decay=0.01)
     first = float(loss_of(model, one).detach())

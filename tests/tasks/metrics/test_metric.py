@@ -63,7 +63,7 @@ def test_every_metric_has_examples():
 
 @pytest.mark.parametrize("name", EXAMPLES)
 @given(data=st.data())
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 def test_the_sum_of_counts_scores_as_the_metric_does(name, data):
     strategy, names = EXAMPLES[name]
     rows = data.draw(st.lists(strategy, min_size=1, max_size=12))
@@ -105,7 +105,7 @@ def test_sums_of_any_shape_are_scored_at_once(name, data):
 
 @pytest.mark.parametrize("name", EXAMPLES)
 @given(data=st.data())
-@settings(max_examples=30, suppress_health_check=[*HealthCheck], deadline=None)
+@settings(max_examples=15, suppress_health_check=[*HealthCheck], deadline=None)
 def test_the_order_of_examples_changes_no_score(name, data):
     strategy, names = EXAMPLES[name]
     rows = data.draw(st.lists(strategy, min_size=1, max_size=10))
