@@ -169,7 +169,7 @@ def _predict(kind: str, labels: np.ndarray, skill: float, rng: np.random.Generat
     return np.where(rng.random(len(labels)) < skill, labels, 1 - labels)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def fabricate() -> Callable[..., MadeUpResults]:
     """Makes results: `skills` is {arm: share of correct answers}; further fields as for `but`."""
 
