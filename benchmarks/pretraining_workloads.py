@@ -15,6 +15,7 @@ from harness.data.corpora.token_stream import TokenStream
 from harness.data.tokenizers import Tokenizer
 from harness.models import MODELS, SIZES
 from harness.pretraining.budget import Budget, Phase
+from harness.pretraining.distributed import default_micro_batch_tokens
 from harness.pretraining.learners.factory import make_learner
 from harness.pretraining.learners.learner import Learner
 from harness.pretraining.objectives import OBJECTIVES
@@ -22,7 +23,6 @@ from harness.pretraining.objectives.batches import BatchMaker
 from harness.pretraining.objectives.loader import Step, to_step
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.recipes.pretrain import Pretrain
-from harness.pretraining.run import default_micro_batch_tokens
 from harness.pretraining.steps import training_flops_per_token
 
 VOCAB_SIZE = 30_522

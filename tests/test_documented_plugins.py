@@ -8,6 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from harness.cli.app import app
+from harness.execution.worker_process import WorkerProcess
+from harness.experiment import plugins
 from harness.experiment.plugins import PluginError
 from harness.study import Study
 from tests.paths import ROOT
@@ -45,15 +47,34 @@ def run(*words: str) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-def test_the_example_runs_as_printed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In worker processes, which import the plug-ins themselves."""
+@pytest.mark.parametrize(
+    "executor",
+    ["serial", pytest.param("processes", marks=pytest.mark.campaign)],  # loads for seconds
+)
+def test_the_example_runs_as_printed(
+    executor: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(folder)
     assert sorted(command.split()[0] for command in COMMANDS) == ["plan", "run"]
     for command in COMMANDS:
-        code, output = run(*shlex.split(command), *["--jobs", "1"])
+        more = ["--executor", executor] if command.startswith("run") else []
+        code, output = run(*shlex.split(command), *more, "--jobs", "1")
         assert code == 0, output
     for name in ("roberta", "periodic", "smoothed", "sts-within-one", "comparisons"):
         assert name in output
+
+
+def test_worker_processes_import_the_plug_ins_themselves(folder: Path) -> None:
+    """From the folder of the experiment, which is on the path once it was planned."""
+    plan = Study.load(folder / "mine.yaml", SMALL, folder / "runs").plan
+    (digest,) = {
+        stage.spec["plugins"]["comparisons"]
+        for stage in plan.stages.values()
+        if "comparisons" in stage.spec.get("plugins", ())
+    }
+    worker = WorkerProcess(1)
+    assert worker.submit(plugins.load_plugin, "comparisons").result() == digest
+    worker.close()
 
 
 def test_a_data_set_is_in_the_keys_of_the_stages_that_read_it(folder: Path) -> None:

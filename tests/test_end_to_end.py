@@ -361,13 +361,21 @@ def test_a_failed_stage_fails_alone(folder: Path) -> None:
     assert "blocked" in status
 
 
-def test_a_killed_run_is_resumed(tmp_path: Path) -> None:
-    """SIGKILL after 1 stage, workers included, and after 4 without them: the scores are equal, and
-    no finished stage is computed again."""
+@pytest.mark.parametrize(
+    "kills",
+    [
+        [(4, False)],
+        pytest.param([(1, True), (4, False)], marks=pytest.mark.campaign),  # each loads for seconds
+    ],
+    ids=len,
+)
+def test_a_killed_run_is_resumed(tmp_path: Path, kills: list[tuple[int, bool]]) -> None:
+    """SIGKILL after a number of stages, with or without the workers, which must notice by
+    themselves: the scores are equal, and no finished stage is computed again."""
     path, store = tmp_path / "killed.yaml", tmp_path / "killed"
     smaller = EXPERIMENT.replace("seeds: {pretrain: 2", "seeds: {pretrain: 1")
     path.write_text(f"{smaller.partition('sweep:')[0]}compute: {{threads: 1}}\n")
-    for least, whole_group in ((1, True), (4, False)):
+    for least, whole_group in kills:
         due = partial(has_finished, store, least)
         assert kill_when(due, str(path), store, whole_group, "--jobs", "1")
     before, whole = num_finished(store), harness.load(path, store=tmp_path / "whole")

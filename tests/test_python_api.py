@@ -224,13 +224,10 @@ USES = {
 """Plug-in to the arms whose pretraining it changes, and the tasks; `none` uses none."""
 
 
-@pytest.mark.parametrize("name", PARTS)
 def test_a_plugin_is_part_of_the_keys_of_the_stages_that_use_it(
-    name: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    forget_plugins: Callable[[], None],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forget_plugins: Callable[[], None]
 ) -> None:
+    """Each is changed in turn."""
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.syspath_prepend(tmp_path)
     for one, text in PARTS.items():
@@ -244,22 +241,22 @@ def test_a_plugin_is_part_of_the_keys_of_the_stages_that_use_it(
     }
     suite = {"name": "two", "tasks": ["micro-sst2", "mine"]}
     experiment = {**EXPERIMENT, "grid": grid, "evaluate": {"suite": suite}}
-    plans = []
-    for _ in range(2):
-        plans.append(harness.declare(experiment, plugins=[*PARTS]).plan)
+    first = harness.declare(experiment, plugins=[*PARTS]).plan
+    for name, (arms, tasks) in USES.items():
         with (tmp_path / f"{name}.py").open("a") as file:
             file.write("# another version\n")
         forget_plugins()
-    first, second = plans
-    arms, tasks = USES[name]
-    pretrained = {arm for (arm, _), key in first.pretrain_keys.items() if key not in second.stages}
-    assert pretrained == arms
-    changed = {(one.arm, one.task) for one in first.finetune_runs if one.key not in second.stages}
-    assert changed == {
-        (one.arm, one.task)
-        for one in first.finetune_runs
-        if one.arm in arms or (not arms and one.task in tasks)
-    }
+        second = harness.declare(experiment, plugins=[*PARTS]).plan
+        known = second.stages.keys()
+        pretrained = {arm for (arm, _), key in first.pretrain_keys.items() if key not in known}
+        assert pretrained == arms, name
+        changed = {(one.arm, one.task) for one in first.finetune_runs if one.key not in known}
+        assert changed == {
+            (one.arm, one.task)
+            for one in first.finetune_runs
+            if one.arm in arms or (not arms and one.task in tasks)
+        }, name
+        first = second
 
 
 def test_an_object_plugs_in_and_runs_in_this_process(tmp_path: Path) -> None:

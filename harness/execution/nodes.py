@@ -18,8 +18,12 @@ import torch
 from harness.core.files import write_atomically
 from harness.execution.job import Node, StageJob
 from harness.execution.ranks import on_ranks
-from harness.pretraining.distributed import Ranks, is_connection_error, num_devices
-from harness.pretraining.run import default_micro_batch_tokens
+from harness.pretraining.distributed import (
+    Ranks,
+    default_micro_batch_tokens,
+    is_connection_error,
+    num_devices,
+)
 
 Result = TypeVar("Result")
 POLL_SECONDS = 0.2

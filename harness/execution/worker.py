@@ -153,7 +153,10 @@ def _compute(
         rank: of this process among those that compute the stage; 0 alone reports and logs.
         check: called with each report of progress.
     """
-    from harness.execution.stages import STAGES
+    for name in job.plugins:  # in the declared order: one may name members of another
+        plugins.load_plugin(name)
+    plugins.require(job.spec.get("plugins", {}))
+    from harness.execution.stages import STAGES  # for seconds, after what may fail at once
     from harness.execution.stages.context import StageContext
 
     path = workspace.folder(job.key) / "progress.json"
@@ -171,9 +174,6 @@ def _compute(
     begin = time.perf_counter()
     reset_peak_memory()
     _bound_gpu_memory(job)
-    for name in job.plugins:  # in the declared order: one may name members of another
-        plugins.load_plugin(name)
-    plugins.require(job.spec.get("plugins", {}))
     metrics = STAGES[job.kind](context)
     if rank == 0 and workspace.history(job.key).exists():
         copyfile(workspace.history(job.key), out / HISTORY)

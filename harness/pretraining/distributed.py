@@ -2,6 +2,8 @@
 
 Each rank computes its share of every batch (`harness.pretraining.objectives.shares`); gradients,
 losses and metrics are summed over all. Rank 0 alone writes. In one process, all of it does nothing.
+
+Ranks meet, and plans count devices, without Lightning and sharded tensors, which load for seconds.
 """
 
 import socket
@@ -9,13 +11,10 @@ import time
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import torch
-from pytorch_lightning.plugins.io import TorchCheckpointIO
-from pytorch_lightning.utilities import rank_zero_only
 from torch import Tensor, distributed, nn
-from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.utils._pytree import tree_map
 
 from harness.core.compute import Compute
@@ -44,6 +43,11 @@ class Ranks:
     def total(self) -> int:
         """Ranks of all nodes."""
         return self.num_nodes * self.devices
+
+
+def default_micro_batch_tokens() -> int:
+    """Default number of positions per forward pass of a device."""
+    return 65_536 if torch.cuda.is_available() else 8_192
 
 
 def num_devices(compute: Compute) -> int:
@@ -93,7 +97,6 @@ def join(device: int, ranks: Ranks, compute: Compute) -> None:
         rank=number,
         world_size=ranks.total,
     )
-    cast(Any, rank_zero_only).rank = number  # of Lightning's loggers and the callbacks of plug-ins
 
 
 def _meet(number: int, ranks: Ranks) -> distributed.Store:
@@ -173,7 +176,7 @@ def each_summed(scalars: list[Tensor]) -> list[Tensor]:
 def sum_gradients(weights: list[nn.Parameter]) -> None:
     """Sums gradients over all ranks, at once; those of `shard` are summed as they arise."""
     gradients = [weight.grad for weight in weights if weight.grad is not None]
-    if num_ranks() > 1 and gradients and not isinstance(gradients[0], DTensor):
+    if num_ranks() > 1 and gradients and not is_sharded(gradients[0]):
         flat = summed(nn.utils.parameters_to_vector(gradients))
         nn.utils.vector_to_parameters(flat, gradients)
 
@@ -194,7 +197,14 @@ def shard(module: nn.Module, device: str) -> nn.Module:
 
 def whole(tree: Any) -> Any:
     """Nested values with each sharded tensor as a whole, on all ranks."""
-    return tree_map(lambda leaf: leaf.full_tensor() if isinstance(leaf, DTensor) else leaf, tree)
+    return tree_map(lambda leaf: leaf.full_tensor() if is_sharded(leaf) else leaf, tree)
+
+
+def is_sharded(value: Any) -> bool:
+    """Whether a value is a tensor of which each rank has a part."""
+    from torch.distributed.tensor import DTensor
+
+    return isinstance(value, DTensor)
 
 
 def shard_checkpoint(
@@ -216,15 +226,8 @@ def shard_checkpoint(
 
 def _sharded_like(tensor: Tensor, like: Tensor) -> Tensor:
     """A whole tensor, sharded as `like` is; as it is if it has another shape."""
+    from torch.distributed.tensor import DTensor, distribute_tensor
+
     if not isinstance(like, DTensor) or tensor.shape != like.shape:
         return tensor
     return distribute_tensor(tensor.to(like.device), like.device_mesh, like.placements)
-
-
-class RankZeroIO(TorchCheckpointIO):
-    """Writes checkpoints on rank 0 alone; all take part in collecting them."""
-
-    def save_checkpoint(self, *args: Any, **kwargs: Any) -> None:
-        """Writes a checkpoint."""
-        if rank() == 0:
-            super().save_checkpoint(*args, **kwargs)

@@ -20,7 +20,13 @@ from harness.core.compute import DEFAULT_COMPUTE, Compute
 from harness.data.corpora.token_stream import BY_SOURCE, TokenStream
 from harness.pretraining.callbacks import CHECKPOINTS, RunCallback
 from harness.pretraining.compilation import compiled
-from harness.pretraining.distributed import agreed, num_ranks, rank, uses_gpus
+from harness.pretraining.distributed import (
+    agreed,
+    default_micro_batch_tokens,
+    num_ranks,
+    rank,
+    uses_gpus,
+)
 from harness.pretraining.learners.factory import make_learner
 from harness.pretraining.learners.learner import decoder_start
 from harness.pretraining.module import DROPOUT, MODULES, PretrainingModule
@@ -186,11 +192,6 @@ def steps_within_seconds(
     if rank() == 0:
         write_checked(saved, {"steps": steps, "steps_per_second": rate})
     return steps
-
-
-def default_micro_batch_tokens() -> int:
-    """Default number of positions per forward pass of a device."""
-    return 65_536 if torch.cuda.is_available() else 8_192
 
 
 def fit(

@@ -12,11 +12,12 @@ import torch
 from pytorch_lightning.profilers import Profiler
 
 from harness.core.compute import Compute
+from harness.pretraining.distributed import default_micro_batch_tokens
 from harness.pretraining.module import CURVE_POINTS, PretrainingModule
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.profilers import synchronise
 from harness.pretraining.recipes.pretrain import Pretrain
-from harness.pretraining.run import default_micro_batch_tokens, fit, make_feed, make_module
+from harness.pretraining.run import fit, make_feed, make_module
 from harness.pretraining.steps import planned_steps
 
 WARMUP = 20

@@ -4,7 +4,7 @@ import logging
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytorch_lightning as pl
@@ -12,13 +12,15 @@ import torch
 import transformers
 from pytorch_lightning.loggers import Logger
 from pytorch_lightning.plugins.environments import LightningEnvironment
+from pytorch_lightning.plugins.io import TorchCheckpointIO
+from pytorch_lightning.utilities import rank_zero_only
 from torch import Tensor, nn
 from transformers import masking_utils
 
 from harness.core.compute import Compute
 from harness.core.memory import give_back_freed_memory, keep_freed_memory, trim_freed_memory
 from harness.models.cpu_attention import attend_by_products
-from harness.pretraining.distributed import RankZeroIO, lightning_devices, uses_gpus
+from harness.pretraining.distributed import lightning_devices, rank, uses_gpus
 
 TRIM_SECONDS = 20.0
 CALLBACKS: dict[str, Callable[[], pl.Callback]] = {}
@@ -37,6 +39,7 @@ def make_trainer(
         settings: further arguments of `pytorch_lightning.Trainer`.
     """
     _silence_libraries()
+    cast(Any, rank_zero_only).rank = rank()  # of Lightning's loggers and the callbacks of plug-ins
     return pl.Trainer(
         accelerator=compute.accelerator,
         devices=lightning_devices(compute),
@@ -55,6 +58,15 @@ def make_trainer(
         ],
         **settings,
     )
+
+
+class RankZeroIO(TorchCheckpointIO):
+    """Writes checkpoints on rank 0 alone; all take part in collecting them."""
+
+    def save_checkpoint(self, *args: Any, **kwargs: Any) -> None:
+        """Writes a checkpoint."""
+        if rank() == 0:
+            super().save_checkpoint(*args, **kwargs)
 
 
 def choose_attention(model: nn.Module, compute: Compute) -> None:

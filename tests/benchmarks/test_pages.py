@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -11,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks import common, pretraining_throughput
+from benchmarks import common, concurrent_runs, pretraining_throughput
 from benchmarks.common import RESULTS, measure_in_turns, median_ratio
-from benchmarks.concurrent_runs import NUM_BATCHES, Setting, total_rate
+from benchmarks.concurrent_runs import NUM_BATCHES, Setting, rate, total_rate
 from benchmarks.pretraining_workloads import GPU_WORKLOADS, Shape, Workload
 
 SCRIPTS = {path.stem for path in RESULTS.parent.glob("*.py") if "__main__" in path.read_text()}
@@ -127,12 +128,34 @@ def test_systems_take_turns_at_going_first() -> None:
     assert median_ratio(found, "b", "a") == (2 / 1 + 3 / 4) / 2
 
 
-def test_concurrent_runs_are_summed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In real processes, which wait for each other and have the policy of their setting."""
+@pytest.mark.parametrize(
+    "workers", ["threads", pytest.param("processes", marks=pytest.mark.campaign)]
+)
+def test_concurrent_runs_are_summed(workers: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They wait for each other and start with the policy of their setting; in threads instead of
+    processes, each of which would load for seconds."""
+    policies: list[str] = []
+    rates: list[float] = []
+
+    def threads(number: int, mp_context: object, **given: Any) -> ThreadPoolExecutor:
+        policies.append(os.environ["OMP_WAIT_POLICY"])
+        return ThreadPoolExecutor(number, **given)
+
+    def kept(*given: Any) -> float:
+        rates.append(rate(*given))
+        return rates[-1]
+
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    if workers == "threads":
+        monkeypatch.setattr(concurrent_runs, "_barrier", None)  # restored after the test
+        monkeypatch.setattr(concurrent_runs, "ProcessPoolExecutor", threads)
+        monkeypatch.setattr(concurrent_runs, "rate", kept)
     shape = Shape("mlm", "bert", "nano", 2, 16, vocab_size=500, steps=NUM_BATCHES)
-    assert total_rate(Setting(runs=2, threads=1), shape, seconds=0.1) > 0
-    assert "OMP_WAIT_POLICY" not in os.environ
+    found = total_rate(Setting(runs=2, threads=1), shape, seconds=0.1)
+    if workers == "threads":
+        assert policies == ["passive"] and len(rates) == 2
+        assert found == pytest.approx(sum(rates))
+    assert found > 0 and "OMP_WAIT_POLICY" not in os.environ
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
 """Several nodes that compute a stage together, as threads of one machine: what they compute, and
 what happens when one of them fails."""
 
-import os
-import signal
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -11,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from harness.core.compute import Compute
 from harness.execution import nodes
@@ -20,6 +17,7 @@ from harness.execution.job import Node, StageJob, Workspace
 from harness.execution.nodes import NodeError, follow, lead
 from harness.execution.worker import run_stage
 from harness.pretraining import distributed
+from tests.execution.rank_functions import add, fail
 
 TWO = Compute(accelerator="cpu", num_nodes=2, micro_batch_tokens=64)
 PHASES = {"phases": [{"sequence_length": 16}]}
@@ -37,30 +35,12 @@ def computed(function: Callable[..., Any], folder: Path, job: StageJob = JOB) ->
     return leads, other
 
 
-def add(job: StageJob, rank: int) -> list[float]:
-    """The sum over all ranks of their numbers, their count, and the size of micro-batches."""
-    total = distributed.summed(torch.tensor([rank, 1.0]))
-    return [*total.tolist(), job.compute.micro_batch_tokens or 0]
-
-
 def test_nodes_with_several_devices_are_numbered_through(tmp_path: Path) -> None:
     compute = TWO.model_copy(update={"devices": 2})
     job = StageJob("pretrain", "key", {"pretrain": PHASES}, {}, compute)
     first, other = computed(add, tmp_path, job)
     assert first.result() == [0 + 1 + 2 + 3, 4, 64]
     assert other.result() is None
-
-
-def fail(how: str, node: int, job: StageJob, rank: int) -> list[float]:
-    """The sum over the ranks, unless that of a node fails."""
-    if rank == node:
-        if how == "killed":
-            os.kill(os.getpid(), signal.SIGKILL)
-        if how == "memory" and (job.compute.micro_batch_tokens or 0) > 16:
-            raise torch.OutOfMemoryError("full")
-        if how == "error":
-            raise FloatingPointError("the loss is not finite")
-    return add(job, rank)
 
 
 @pytest.mark.campaign

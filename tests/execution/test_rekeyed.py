@@ -1,6 +1,7 @@
 """Finished stages whose keys a change has made obsolete, with made-up results of real plans."""
 
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -40,13 +41,14 @@ def planned(*overrides: str) -> Plan:
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """A store in which the experiment was run; not to be changed."""
-    store, plan = Store(tmp_path_factory.mktemp("store") / "runs"), planned()
-    return fill(store, plan)
+    return fill(Store(tmp_path_factory.mktemp("store") / "runs"), planned())
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return fill(Store(tmp_path / "runs"), planned())
+def store(filled: Store, tmp_path: Path) -> Store:
+    """A copy of it that may be changed."""
+    copytree(filled.root, tmp_path / "runs")
+    return Store(tmp_path / "runs")
 
 
 def fill(store: Store, plan: Plan) -> Store:

@@ -15,6 +15,7 @@ from harness.execution.job import HISTORY, Workspace
 from harness.execution.study_runs import FAILED, RUNNING, StudyRuns
 from harness.execution.tracker import Tracker
 from harness.plan.plan import Plan
+from harness.store import finished_runs
 from harness.store.store import StageResult, Store
 
 EXPERIMENT: dict[str, Any] = {
@@ -39,8 +40,10 @@ def plan() -> Plan:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
+    """An empty one with tables, which take MLflow's client a second to make."""
     store = Store(tmp_path / "runs")
     store.create_folder()
+    finished_runs._make_tables(store.root / "mlflow.db")
     return store
 
 

@@ -8,12 +8,14 @@ from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from multiprocessing import active_children
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis.strategies import integers
+from pytorch_lightning.utilities import rank_zero_only
 from safetensors.torch import load_file
 
 from harness.core.compute import Compute
@@ -129,6 +131,7 @@ def train_together(
     found["fsdp"] = train(make_spec(arms[0]), data, folder / "fsdp", FSDP)
     train(make_spec(arms[0]), data, folder / "passed", DDP, stop=4)
     train(make_spec(arms[0]), data, folder / "passed", FSDP, stop=6)
+    assert cast(Any, rank_zero_only).rank == rank  # of Lightning, whose callbacks write once
     return found
 
 

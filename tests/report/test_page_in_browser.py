@@ -14,11 +14,12 @@ LONG = "learning_rate=0.0025/one_after_the_other/decaying"
 QUESTION = "Is \"good\" <b>better</b> than 'bad'?"
 
 
-@pytest.fixture
-def page(fabricate, tmp_path):
+@pytest.fixture(scope="module")
+def page(fabricate, tmp_path_factory):
     skills = {"good": 0.9, EVIL: 0.6, LONG: 0.7, "another_arm_with_a_name": 0.5}
-    write_report(fabricate(skills, question=QUESTION, expect=[("good", EVIL)]), tmp_path)
-    return tmp_path / "index.html"
+    folder = tmp_path_factory.mktemp("page")
+    write_report(fabricate(skills, question=QUESTION, expect=[("good", EVIL)]), folder)
+    return folder / "index.html"
 
 
 def test_names_are_text_and_every_part_can_be_reached(page):
@@ -50,23 +51,28 @@ def test_names_are_text_and_every_part_can_be_reached(page):
     assert seen["unscoped"] == seen["unnamed"] == 0
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_nothing_is_cut_off(page, width):
+def test_nothing_is_cut_off_on_phones_and_screens(page):
     script = """
       document.querySelectorAll("details").forEach((part) => { part.open = true; });
-      const page = await shownAt(WIDTH);
-      const cut = [...page.querySelectorAll("svg")].flatMap((svg) => {
-        const box = svg.getBoundingClientRect();
-        return [...svg.querySelectorAll("text")].filter((text) => {
-          const own = text.getBoundingClientRect();
-          return own.left < box.left - 2 || own.right > box.right + 2
-            || own.top < box.top - 2 || own.bottom > box.bottom + 2;
-        }).map((text) => text.textContent);
-      });
-      const small = [...page.querySelectorAll("svg text")]
-        .filter((text) => text.getBoundingClientRect().height < 9).map((text) => text.textContent);
-      return { wide: page.scrollWidth, cut, small };"""
-    seen = look(page, script.replace("WIDTH", str(width)))
-    assert seen["wide"] <= width
-    assert seen["cut"] == []
-    assert seen["small"] == []
+      const found = {};
+      for (const width of [390, 1280]) {
+        const page = await shownAt(width);
+        const cut = [...page.querySelectorAll("svg")].flatMap((svg) => {
+          const box = svg.getBoundingClientRect();
+          return [...svg.querySelectorAll("text")].filter((text) => {
+            const own = text.getBoundingClientRect();
+            return own.left < box.left - 2 || own.right > box.right + 2
+              || own.top < box.top - 2 || own.bottom > box.bottom + 2;
+          }).map((text) => text.textContent);
+        });
+        const small = [...page.querySelectorAll("svg text")]
+          .filter((text) => text.getBoundingClientRect().height < 9)
+          .map((text) => text.textContent);
+        found[width] = { wide: page.scrollWidth, cut, small };
+        document.querySelector("iframe").remove();
+      }
+      return found;"""
+    seen = look(page, script)
+    for width in ("390", "1280"):
+        assert seen[width]["wide"] <= int(width)
+        assert seen[width]["cut"] == seen[width]["small"] == []

@@ -342,7 +342,11 @@ def test_a_stream_that_needs_a_package_names_it(mirror: Path) -> None:
         read(HubCorpus(path="some/packed", streaming=True, max_documents=2))
 
 
-def test_a_shuffled_stream_has_all_documents_in_an_order_of_its_seed(mirror: Path) -> None:
+def test_a_shuffled_stream_has_all_documents_in_an_order_of_its_seed(
+    mirror: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # datasets 5 sleeps at the end of each shuffled stream.
+    monkeypatch.setattr("datasets.config.SLEEP_TIME_ON_THREADS_SHUTDOWN", 0, raising=False)
     for shard in range(3):
         rows: list[dict[str, object]] = [{"text": f"T{shard}{row}."} for row in range(20)]
         write_table(mirror / f"some/rows/plain/train-{shard}.parquet", rows)
