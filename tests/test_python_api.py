@@ -163,8 +163,12 @@ def test_a_finetuned_model_predicts_what_its_run_predicted(tmp_path: Path, adapt
     names = [found.task.labels[int(one)] for one in stored["prediction"]]
     assert found.predict([text for (text,) in examples.texts]) == names
     assert found.predict([]) == []
-    with pytest.raises(ValueError, match="known: declared on micro-sst2"):
+    with pytest.raises(ValueError, match=r"'micro-cola' is not known; .*micro-sst2"):
         study.finetuned("micro-cola")
+    with pytest.raises(ValueError, match="the arm 'no' is not known"):
+        study.finetuned("micro-sst2", arm="no")
+    with pytest.raises(ValueError, match=r"must be one of 0\.0, but are 5\.0"):
+        study.finetuned("micro-sst2", pretrain_seed=5)
 
 
 def test_the_source_of_a_plugin_is_part_of_the_keys(

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.core.compute import Compute
+from harness.core.config import unknown_name
 from harness.execution.stages.context import StageContext
 from harness.execution.stages.search import tuned_spec
 from harness.execution.stages.task_runner import TaskRunner
@@ -13,10 +14,13 @@ from harness.finetuning.adapted_weights import load_adapted
 from harness.finetuning.baselines.predictor import Predictor
 from harness.finetuning.run import prepared_model
 from harness.finetuning.task_model import TaskModel
-from harness.plan.plan import Plan
+from harness.plan.plan import FinetuneRun, Plan
 from harness.store.store import Store
 from harness.tasks.task import Task
 from harness.tasks.unlabelled import Text, in_words, unlabelled
+
+Run = tuple[str | None, str, int, int]
+"""Arm, task, pretraining seed and fine-tuning seed."""
 
 
 @dataclass(frozen=True)
@@ -66,20 +70,35 @@ def finetuned_of(
     if arm is None and len(plan.arms) == 1:
         arm = plan.arms[0].name
     wanted = (arm, task, pretrain_seed, finetune_seed)
-    runs = {
+    runs: dict[Run, FinetuneRun] = {
         (one.arm, one.task, one.pretrain_seed, one.finetune_seed): one
         for one in plan.finetune_runs
         if one.pretrain_fraction == 1
     }
     if wanted not in runs:
-        known = ", ".join(sorted({f"{arm} on {task}" for arm, task, *_ in runs}))
-        raise ValueError(f"no run of arm {arm} on {task} with these seeds; known: {known}")
+        raise ValueError(_unknown_run(wanted, list(runs)))
     stage = plan.stages[runs[wanted].key]
     found = store.finished([stage.key, *stage.parents.values()])
     if stage.key not in found:
         raise ValueError(f"{stage.label} is not finished: run it first")
     inputs = {role: store.all_files(found[key]) for role, key in stage.parents.items()}
     return load_finetuned(stage.spec, inputs, store.all_files(found[stage.key]), store.root)
+
+
+def _unknown_run(wanted: Run, runs: Sequence[Run]) -> str:
+    """What is wrong with an arm, a task and two seeds that no run has."""
+    arm, task, *_ = wanted
+    known = list(dict.fromkeys(str(one) for one, *_ in runs))
+    if arm is None:
+        return f"arm must be one of {', '.join(known)}, but is not given"
+    if arm not in known:
+        return unknown_name("the arm", arm, known)
+    tasks = list(dict.fromkeys(of for one, of, *_ in runs if one == arm))
+    if task not in tasks:
+        return unknown_name(f"the fine-tuned task of {arm}", task, tasks)
+    seeds = [f"{first}.{second}" for one, of, first, second in runs if (one, of) == (arm, task)]
+    given = f"{wanted[2]}.{wanted[3]}"
+    return f"the seeds (pretrain.finetune) must be one of {', '.join(seeds)}, but are {given}"
 
 
 def load_finetuned(

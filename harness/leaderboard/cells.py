@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from harness.core.rounding import steady
 from harness.leaderboard.table import Published, Row, Score, Table, column_label
 
 MISSING = "–"
@@ -117,12 +118,6 @@ def _text(score: Score | None) -> str:
 def number_cell(value: float | None, form: str) -> str:
     """A number in the format `form`, such as `{:.1f}`; a dash if it is null or not finite."""
     return MISSING if value is None or not np.isfinite(value) else form.format(steady(value))
-
-
-def steady(value: float) -> float:
-    """`value` with 12 digits: means of the same scores, added in another order, may lie on two
-    sides of 2.35."""
-    return float(f"{value:.12g}")
 
 
 def mean_cell(mean: float, deviation: float | None, form: str = "{:.1f}") -> str:

@@ -3,6 +3,7 @@
 from functools import cache
 from typing import TYPE_CHECKING
 
+from harness.core.rounding import one_decimal
 from harness.leaderboard.cells import (
     all_notes,
     heading,
@@ -49,9 +50,9 @@ HTML = """<figure class="leaderboard">
 {%- set whys = reasons(row, kind) %}
 {%- for score in table.printed_scores(row) %}
 {%- if score %}<td{% if loop.first and table.shows_average %} class="average"{% endif %}>
-{%- if score.best %}<b>{{ "%.1f"|format(score.mean) }}</b>
-{%- else %}{{ "%.1f"|format(score.mean) }}{% endif %}
-{%- if score.sd is not none %}<small> ± {{ "%.1f"|format(score.sd) }}</small>{% endif %}</td>
+{%- if score.best %}<b>{{ one_decimal(score.mean) }}</b>
+{%- else %}{{ one_decimal(score.mean) }}{% endif %}
+{%- if score.sd is not none %}<small> ± {{ one_decimal(score.sd) }}</small>{% endif %}</td>
 {%- else %}{{ empty(whys[loop.index0]) }}{% endif %}
 {%- endfor %}<td>{{ row.seeds }}</td>
 {%- if table.has_rank_intervals %}<td>{{ interval(row) }}</td>{% endif %}
@@ -99,6 +100,7 @@ def html(table: Table) -> str:
         quantity_cells=quantity_cells,
         metrics=metrics_label,
         heading=heading,
+        one_decimal=one_decimal,
     )
 
 

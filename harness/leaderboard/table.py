@@ -9,6 +9,7 @@ import pandas as pd
 from harness.analysis.averages import Average
 from harness.analysis.columns import SuiteColumns
 from harness.analysis.statistics.signal import Signal
+from harness.core.rounding import one_decimal
 from harness.leaderboard.quantity_columns import QuantityColumn
 from harness.tasks.metrics import METRICS
 from harness.tasks.task import Column, Suite
@@ -211,12 +212,12 @@ class Table:
     def __str__(self) -> str:
         """What `print` shows: the measured rows and the reference levels."""
         frame = self._frame((*self.rows, *self.references))
-        return frame.to_string(index=False, na_rep="–", float_format="{:.1f}".format)
+        return frame.to_string(index=False, na_rep="–", float_format=one_decimal)
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the measured rows and the reference levels."""
         frame = self._frame((*self.rows, *self.references))
-        return frame.to_html(index=False, border=0, na_rep="–", float_format="{:.1f}".format)
+        return frame.to_html(index=False, border=0, na_rep="–", float_format=one_decimal)
 
     @property
     def has_rank_intervals(self) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from harness.analysis.comparison.differences import AVERAGE, Compared, Comparer
 from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Difference
+from harness.core.rounding import one_decimal
 from harness.leaderboard.table import Table
 from harness.models import is_baseline
 from harness.report.difference_tables import interval, points
@@ -56,9 +57,9 @@ def near_chance(results: Results, table: Table, compared: Comparer) -> Iterator[
         measured = {arm: one for arm, one in found.items() if one}
         low = {arm: one for arm, one in measured.items() if one.low <= 0}
         if low and len(low) == len(measured):
-            of_all.append(f"{column.name} ({level:.1f}; {_listed(low, level)})")
+            of_all.append(f"{column.name} ({one_decimal(level)}; {_listed(low, level)})")
         elif low:
-            of_some.append(f"{column.name} ({level:.1f}; {_listed(low, level)})")
+            of_some.append(f"{column.name} ({one_decimal(level)}; {_listed(low, level)})")
     if of_all:
         yield f"No arm is significantly above chance on {', '.join(of_all)}."
     if of_some:
@@ -66,7 +67,7 @@ def near_chance(results: Results, table: Table, compared: Comparer) -> Iterator[
 
 
 def _listed(found: dict[str, Difference], level: float) -> str:
-    return ", ".join(f"{arm} {level + one.estimate:.1f}" for arm, one in found.items())
+    return ", ".join(f"{arm} {one_decimal(level + one.estimate)}" for arm, one in found.items())
 
 
 def near_controls(results: Results, compared: Compared) -> Iterator[str]:

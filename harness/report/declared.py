@@ -22,8 +22,8 @@ def predicted_line(results: Results, one: Expectation) -> str:
     if not known or known.finished is None:
         return line
     if not known.finished:
-        return f"{line} before its first result"
-    return f"{line} after {shares_finished(known)}"
+        return f"{line}, before its first result"
+    return f"{line}, after {shares_finished(known)}"
 
 
 def declared_late(results: Results) -> Iterator[str]:
@@ -31,11 +31,15 @@ def declared_late(results: Results) -> Iterator[str]:
     known = results.get(declared_expectations)
     for one in results.experiment.expectations:
         declared = known.get(one.declared_as)
+        late = ""
         if declared and declared.finished:
+            late = f"{shares_finished(declared)}, at {declared.time}"
+        elif known and not declared and results.finished:
+            late = "the last run of the experiment"
+        if late:
             yield (
-                f"The expectation {one.declared_as} was first declared after "
-                f"{shares_finished(declared)}, at {declared.time}; its p value holds for "
-                "expectations that are declared before."
+                f"The expectation {one.declared_as} was first declared after {late}; its p value "
+                "holds for expectations that are declared before their results."
             )
 
 

@@ -6,8 +6,9 @@ from harness.analysis.comparison.differences import AVERAGE, enough_seeds
 from harness.analysis.comparison.resampling import REPLICATES
 from harness.analysis.statistics.bootstrap import Difference
 from harness.core.csv_text import csv_text
+from harness.core.rounding import steady
 from harness.experiment.outcomes import POINTS
-from harness.leaderboard.cells import MISSING, steady
+from harness.leaderboard.cells import MISSING
 from harness.leaderboard.text_tables import TextTable
 from harness.report.verdict import Claim, Pair
 

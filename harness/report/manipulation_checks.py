@@ -21,6 +21,7 @@ from harness.analysis.comparison.differences import LEVEL, Outcome
 from harness.analysis.frames.scores import probes_frame
 from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Difference
+from harness.core.rounding import one_decimal
 from harness.experiment.expectation import Expectation, Interaction
 from harness.leaderboard.build import experiment_table
 from harness.report.chance_checks import UNTRAINED, chance_levels, controls
@@ -59,7 +60,7 @@ def void_reasons(
     runs = [outcome.observed(arm) for arm in one.arms]  # of baselines, too
     if top is not None and all(len(of) and min(of) >= NEAR_MAXIMUM * top for of in runs):
         named = " and ".join(one.arms)
-        return [f"{named} are at the highest possible score ({top:.1f}) in every run"]
+        return [f"{named} are at the highest possible score ({one_decimal(top)}) in every run"]
     if outcome.are_same(one.arms):
         return ["arms have the same score in every run"]
     shown = learned or outcome
@@ -84,7 +85,7 @@ def void_level(results: Results, outcome: Outcome, arms: Sequence[str], level: f
     """
     floor = _level(outcome.terms, _chance(results, outcome))
     if floor is not None and level <= floor:
-        return [f"the level {level:g} is not above chance ({floor:.1f})"]
+        return [f"the level {level:g} is not above chance ({one_decimal(floor)})"]
     low = [list(_low(results, outcome, arm, floor)) for arm in arms]
     return [reason for of_arm in low for reason in of_arm] if all(low) else []
 
@@ -93,9 +94,10 @@ def _sides_at_chance(outcome: Outcome, one: Expectation, floor: float | None) ->
     """Differences of an interaction between two arms at chance, neither of which can lose."""
     if floor is None or not isinstance(one, Interaction):
         return
+    level = one_decimal(floor)
     for side in (one.better, one.worse):
         if not any(_is_above(outcome.above(arm, floor)) for arm in side):
-            yield f"neither {side[0]} nor {side[1]} is shown to be above chance ({floor:.1f})"
+            yield f"neither {side[0]} nor {side[1]} is shown to be above chance ({level})"
 
 
 def _differ_in_amount(results: Results, arms: Sequence[str]) -> bool:
@@ -111,7 +113,7 @@ def _differ_in_amount(results: Results, arms: Sequence[str]) -> bool:
 def _low(results: Results, outcome: Outcome, arm: str, floor: float | None) -> Iterator[str]:
     """What an arm is not shown to be above."""
     if floor is not None and not _is_above(gap := outcome.above(arm, floor)):
-        yield f"{arm} is not shown to be above chance ({floor:.1f}; {_shown(gap)})"
+        yield f"{arm} is not shown to be above chance ({one_decimal(floor)}; {_shown(gap)})"
         return
     for control in (one for one in untrained_twins(results, arm) if one != arm):
         if not _is_above(gap := outcome.contrast({arm: 1, control: -1})):

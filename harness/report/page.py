@@ -10,6 +10,7 @@ from markupsafe import Markup
 from harness.analysis.frames.costs import pretraining_costs
 from harness.analysis.results import Results
 from harness.core.files import write_atomically
+from harness.experiment.expectation import NonInferiority
 from harness.leaderboard.markdown import markdown_escape, markdown_table
 from harness.leaderboard.render import markdown_notes, measured_markdown, render
 from harness.leaderboard.table import Table
@@ -41,6 +42,10 @@ SUMMARY_CAPTION = "Differences in the average over the suite, in points, with 95
 PROTOCOL = "the table under Protocol"
 """Stands in the notes of the leaderboard, which the report shows without the settings."""
 FOREST_CAPTION = "Differences in points with 95 % intervals; the average over the suite is bold."
+MARGIN_NOTE = (
+    " That an arm is not worse than another by a margin (>= or <= ... within) is judged by the "
+    "interval of the first minus the second, and by p, against the margin instead of zero."
+)
 
 
 def write_report(results: Results, out: Path) -> None:
@@ -92,6 +97,11 @@ def report_figures(results: Results) -> dict[str, Plot]:
     return _figures(_content(results, *results.get(compared_table)))
 
 
+def _margin_note(results: Results) -> str:
+    expected = results.experiment.expectations
+    return MARGIN_NOTE if any(isinstance(one, NonInferiority) for one in expected) else ""
+
+
 def _content(results: Results, table: Table, pairs: Sequence[Pair]) -> dict[str, Any]:
     """The variables of both templates."""
     experiment, many = results.experiment, len(results.arms) > MANY_ARMS
@@ -101,7 +111,9 @@ def _content(results: Results, table: Table, pairs: Sequence[Pair]) -> dict[str,
         "question": experiment.question,
         "source": experiment.source,
         "verdicts": [judge(one) for one in claims(results, results.get(compared_arms))],
-        "verdict_note": VERDICT_NOTE.format(table.average.name) + look_note(results),
+        "verdict_note": VERDICT_NOTE.format(table.average.name)
+        + _margin_note(results)
+        + look_note(results),
         "summary": Plot(summary, SUMMARY_CAPTION) if summary else None,
         "cost": cost_line(results),
         "forest": Plot(svg, FOREST_CAPTION) if svg else None,

@@ -10,6 +10,7 @@ from harness.analysis.frames.runs import finetune_runs_frame
 from harness.analysis.frames.scores import scores_frame
 from harness.analysis.frames.trials import trials_frame
 from harness.analysis.results import Results
+from harness.core.rounding import one_decimal
 from harness.leaderboard.table import Table
 from harness.report.run_scores import RunScores
 from harness.tasks.custom import tasks_of
@@ -62,7 +63,7 @@ def at_maximum(results: Results, table: Table, scores: RunScores) -> Iterator[st
         runs = scores.get(column.name, {}).items()
         arms = [arm for arm, of_arm in runs if len(of_arm) and min(of_arm) >= NEAR_MAXIMUM * most]
         if len(arms) > 1:
-            found.append(f"{column.name} ({most:.1f}; {', '.join(arms)})")
+            found.append(f"{column.name} ({one_decimal(most)}; {', '.join(arms)})")
     if found:
         yield (
             "These columns cannot separate the arms whose runs all score at the maximum: "
@@ -89,7 +90,7 @@ def _inverted(
         if both is not None and column.name in levels and column.name in scores:
             low, level = min(scores[column.name][arm], default=both), levels[column.name]
             if both - low > level + FAR_BELOW:
-                found.append(f"{column.name} ({low:.1f}; chance {level:.1f})")
+                found.append(f"{column.name} ({one_decimal(low)}; chance {one_decimal(level)})")
     return found
 
 

@@ -9,6 +9,7 @@ from harness.analysis.frames.pretrain_trials import pretrain_trials_frame
 from harness.analysis.frames.scores import scores_frame
 from harness.analysis.frames.trials import selected_trials, trials_frame
 from harness.analysis.results import Results
+from harness.core.rounding import one_decimal
 from harness.finetuning.search.pretrain_search import at_edge, is_pretrained, is_searched
 from harness.finetuning.search.trials import WORST
 from harness.models import is_baseline
@@ -124,7 +125,7 @@ def far_above_dev(beside: Mapping[tuple[str, str], tuple[float, float]]) -> Iter
         beside: result of `holdout_beside_dev`.
     """
     named = [
-        f"{arm} on {task} ({holdout:.1f} against {dev:.1f})"
+        f"{arm} on {task} ({one_decimal(holdout)} against {one_decimal(dev)})"
         for (arm, task), (holdout, dev) in beside.items()
         if holdout - dev > FAR_ABOVE_DEV
     ]

@@ -56,6 +56,7 @@ def summary(results: Results) -> Summary:
 
 def _line(verdict: Verdict) -> str:
     claim = verdict.claim
-    figures = f", {claimed_figure(claim)} ({claimed_interval(claim)})" if claim.found else ""
+    interval = f" ({known})" if (known := claimed_interval(claim)) else ""
+    figures = f", {claimed_figure(claim)}{interval}" if claim.found else ""
     predicted = f"; {claim.predicted}" if claim.predicted else ""
     return f"{claim.expectation}: {verdict.word}{figures}; {verdict.reason}{predicted}"

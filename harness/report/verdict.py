@@ -224,7 +224,7 @@ def _lacking(claim: Claim) -> str:
     if isinstance(claim.expectation, RankAgreement):
         return "comparable values of both outcomes yet"
     if named := " and of ".join(one.label for one in claim.expectation.quantities):
-        return f"comparable {named}" if claim.outcome in LOSSES else f"a value of {named} yet"
+        return f"a comparable {named}" if claim.outcome in LOSSES else f"a value of {named} yet"
     return "an average yet" if claim.outcome == AVERAGE else f"a score on {claim.outcome} yet"
 
 

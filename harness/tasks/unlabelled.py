@@ -1,6 +1,6 @@
 """Examples that are in no data set, and predictions for them by the names of classes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,8 +39,8 @@ def unlabelled(
     """
     if task.kind == "retrieval":
         raise ValueError(f"{task.name} ranks all texts of a split, so it predicts nothing for one")
-    if isinstance(texts, str):
-        raise ValueError(f"{task.name} needs a list of examples, but {texts!r:.60} is a text")
+    if isinstance(texts, (str, Mapping)) or not isinstance(texts, Iterable):
+        raise ValueError(f"{task.name} needs a list of examples, but is given {texts!r:.60}")
     rows = [_parts(task, row, text) for row, text in enumerate(texts)]
     return Examples(rows, _labels(task, rows), _choices(task, len(rows), choices))
 
@@ -61,7 +61,9 @@ def _labels(task: Task, rows: Sequence[tuple[str, ...]]) -> np.ndarray:
 
 
 def _parts(task: Task, row: int, text: Text) -> tuple[str, ...]:
-    parts = (text,) if isinstance(text, str) else tuple(text)
+    parts: tuple[Any, ...] = (text,)
+    if isinstance(text, (Sequence, np.ndarray)) and not isinstance(text, str):
+        parts = tuple(text)
     is_list = task.kind in IN_LISTS
     fits = len(parts) == len(task.text_fields) if not is_list else parts and parts != (text,)
     if fits and all(isinstance(part, str) for part in parts):

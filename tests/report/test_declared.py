@@ -25,10 +25,10 @@ TEXT = "b > a, predicted +12.5"
     [
         ({}, "predicted +12.5 points"),
         ({TEXT: Declared("now", None, 12)}, "predicted +12.5 points"),
-        ({TEXT: Declared("now", 0, 12)}, "predicted +12.5 points before its first result"),
+        ({TEXT: Declared("now", 0, 12)}, "predicted +12.5 points, before its first result"),
         (
             {TEXT: Declared("now", 5, 12)},
-            "predicted +12.5 points after 5 of the 12 stages with its results had finished",
+            "predicted +12.5 points, after 5 of the 12 stages with its results had finished",
         ),
         # Another prediction of the same difference was made before.
         ({"b > a": Declared("now", 0, 12)}, "predicted +12.5 points"),
@@ -57,6 +57,15 @@ def test_what_was_declared_after_results_is_a_threat(fabricate) -> None:
         "finished, at 2026-01-01T00:00:00+00:00"
     )
     assert threat in summary(data).threats
+
+
+def test_what_no_run_has_declared_is_a_threat(fabricate) -> None:
+    declared = {"b > a": Declared("2026-01-01T00:00:00+00:00", 0, 12)}
+    texts = ("b > a", "b >= a within 30")
+    data = expecting(fabricate({"a": 0.6, "b": 0.9}, declared=declared), *texts)
+    (threat,) = declared_late(data)
+    start = "The expectation b >= a within 30 was first declared after the last run of the experim"
+    assert threat.startswith(start)
 
 
 SMALL = """

@@ -73,8 +73,17 @@ def test_a_generated_class_that_is_none_has_no_name() -> None:
 @pytest.mark.parametrize(
     ("kind", "texts", "choices", "message"),
     [
-        ("classification", "Ann sings.", None, "own needs a list of examples, but 'Ann sings.'"),
+        (
+            "classification",
+            "Ann sings.",
+            None,
+            "needs a list of examples, but is given 'Ann",
+        ),
         ("classification", ["Ann"], None, r"needs \(question, text\) .* example 0 is 'Ann'"),
+        ("classification", None, None, "needs a list of examples, but is given None"),
+        ("classification", [{"question": "a", "text": "b"}], None, "example 0 is {'question'"),
+        ("classification", [{"a", "b"}], None, "needs .* for each example, but example 0 is {"),
+        ("classification", [3], None, "needs .* for each example, but example 0 is 3"),
         ("classification", [PAIR, (1, 2)], None, r"but example 1 is \(1, 2\)"),
         ("classification", [PAIR], CHOICES, "is not multiple choice, so it takes no choices"),
         ("tagging", ["Ann sings"], None, "needs a list of words .* example 0 is 'Ann sings'"),

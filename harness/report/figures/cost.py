@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.container import ErrorbarContainer
 from matplotlib.ticker import EngFormatter
 
+from harness.core.rounding import one_decimal
 from harness.report.figures import style
 from harness.report.pairwise import MANY_ARMS
 
@@ -75,6 +76,7 @@ def _dots(
     spread = points["deviation"].fillna(0)
     line_style: dict[str, Any] = {"color": colour, "markersize": 5, "elinewidth": 0.8}
     dots = axes.errorbar(points[cost], points["average"], yerr=spread, fmt=marker, **line_style)
-    texts = [f"{point.arm}: {point.average:.1f}" for point in points.itertuples()]
+    averages = zip(points["arm"], points["average"], strict=True)
+    texts = [f"{arm}: {one_decimal(average)}" for arm, average in averages]
     style.explain(dots.lines[0], ", ".join(texts))
     return dots

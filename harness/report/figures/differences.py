@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from harness.analysis.statistics.bootstrap import Difference
+from harness.core.rounding import one_decimal
 from harness.leaderboard.table import Table
 from harness.report.difference_tables import interval, points
 from harness.report.figures import style
@@ -98,7 +99,7 @@ def seed_spread(scores: Mapping[str, Mapping[str, np.ndarray]], arms: Sequence[s
                 (dots,) = axes.plot(
                     by_arm[arm], heights, marker, color=colour, markersize=4, alpha=0.75
                 )
-                scores_text = " ".join(f"{score:.1f}" for score in by_arm[arm])
+                scores_text = " ".join(one_decimal(score) for score in by_arm[arm])
                 style.explain(dots, f"{column}, {arm}: {scores_text}")
         axes.set_xlabel("score x 100")
         return style.as_svg(figure, "seeds")

@@ -1,7 +1,10 @@
 """Sections on how the arms are adapted: cost, labelled examples, layers, forgetting."""
 
+import pandas as pd
+
 from harness.analysis.frames.forgetting import average_forgetting, forgetting_scores
 from harness.analysis.results import Results
+from harness.core.rounding import one_decimal
 from harness.report.figures.adaptation import count_curves, forgetting_maps, layer_lines
 from harness.report.layout import Plot, Section
 from harness.report.sections.adaptation_tables import (
@@ -91,6 +94,10 @@ def changed_words_section(results: Results) -> Section | None:
     return Section("Attribution to changed words", [CHANGED_NOTE], tables={"": table})
 
 
+def _forgotten(scores: pd.DataFrame) -> str:
+    return one_decimal(average_forgetting(scores))
+
+
 def forgetting_section(results: Results) -> Section | None:
     """Scores of arms that learn task after task."""
     scores = forgetting_scores(results, tasks_of(results.suite))
@@ -98,7 +105,7 @@ def forgetting_section(results: Results) -> Section | None:
     if svg is None:
         return None
     tables = {
-        f"{arm}, average forgetting {average_forgetting(frame):.1f} points": forgetting_table(frame)
+        f"{arm}, average forgetting {_forgotten(frame)} points": forgetting_table(frame)
         for arm, frame in scores.items()
     }
     retained = retained_table(results)

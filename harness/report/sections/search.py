@@ -8,6 +8,7 @@ import pandas as pd
 from harness.analysis.frames.trials import selected_trials, trials_frame
 from harness.analysis.results import Results
 from harness.analysis.statistics.expected_best import expected_best
+from harness.core.rounding import one_decimal
 from harness.finetuning.search import optuna_search
 from harness.finetuning.search.space import parameters, shared
 from harness.finetuning.search.trials import WORST
@@ -116,7 +117,7 @@ def trials_table(results: Results) -> TextTable:
     for arm, task, trials, best in selected_trials(results):
         states = trials["state"]
         counts = [str((states == kind).sum()) for kind in ("diverged", "undefined", "pruned")]
-        score = f"{100 * best['value']:.1f}" if best["value"] > WORST else MISSING
+        score = one_decimal(100 * best["value"]) if best["value"] > WORST else MISSING
         rows.append([arm, task, str(len(trials)), *counts, score])
     head = ["arm", "task", "trials", "diverged", "undefined", "pruned", "hold-out x 100"]
     return TextTable(head, rows, text_columns=(0, 1))

@@ -117,8 +117,8 @@ def _absence(results: Results) -> str:
     if len(trained) < 2:
         return "fewer than two pretrained models have a held-out loss of their own"
     if all(len(trained.intersection(group)) < 2 for group in comparable(results)):
-        return f"no two models have comparable losses, with {COMPARABLE}"
-    return "fewer than two models with comparable losses have an average"
+        return f"no two pretrained models have comparable losses, with {COMPARABLE}"
+    return "fewer than two pretrained models with comparable losses have an average"
 
 
 def _correlations(points: pd.DataFrame) -> list[str]:
