@@ -4,18 +4,25 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from harness.core.config import as_tuples
+from harness.core.config import as_tuples, near_name
 from harness.core.names import shortened
-from harness.experiment.outcomes import AVERAGE, GAP, RANK_AGREEMENT, quantities_of, ranked_by
+from harness.experiment.outcomes import (
+    AVERAGE,
+    GAP,
+    QUANTITIES,
+    RANK_AGREEMENT,
+    quantities_of,
+    ranked_by,
+)
 
 MAX_TEXT = 2_000
 """Characters of an expectation."""
 AND = " and "
 """Between two comparisons that must both hold."""
 NUMBER = r"[0-9]+(?:\.[0-9]*)?(?:e-?[0-9]+)?"
-_EQUAL = re.compile(rf"(?P<first>[^<>]+?) = (?P<second>[^<>]+) within (?P<margin>{NUMBER})")
+_EQUAL = re.compile(rf"(?P<first>[^<>]+?) = (?P<second>[^<>]+) within (?P<margin>-?{NUMBER})")
 _NOT_WORSE = re.compile(
-    rf"(?P<candidate>[^<>]+?) (?P<sign>[<>]=) (?P<reference>[^<>]+) within (?P<margin>{NUMBER})"
+    rf"(?P<candidate>[^<>]+?) (?P<sign>[<>]=) (?P<reference>[^<>]+) within (?P<margin>-?{NUMBER})"
 )
 _LEVEL = re.compile(rf"(?P<arm>[^<>]+?) (?P<side>above|below) (?P<level>-?{NUMBER})")
 
@@ -28,6 +35,7 @@ def parsed(value: Any) -> Any:
         ((outcome, text),) = rest.items()
     if not isinstance(text, str) or not isinstance(outcome, str):
         _check_quotes(value)
+        _check_prediction(value)
         return as_tuples(value)
     return _fields(outcome, text) | more
 
@@ -38,15 +46,16 @@ def _fields(outcome: str, text: str) -> dict[str, Any]:
     if ranked_by(outcome):
         return {"outcome": outcome, **_ranked(text)}
     if match := _EQUAL.fullmatch(text.strip()):
-        return {"outcome": outcome, **match.groupdict(), "margin": float(match["margin"])}
+        return {"outcome": outcome, **match.groupdict(), "margin": _margin(match["margin"])}
     if match := _LEVEL.fullmatch(text.strip()):
         return {"outcome": outcome, **match.groupdict(), "level": float(match["level"])}
     sign = "<" if quantities_of(outcome) else ">"
     if (match := _NOT_WORSE.fullmatch(text.strip())) and match["sign"] == f"{sign}=":
         arms = {name: match[name] for name in ("candidate", "reference")}
-        return {"outcome": outcome, **arms, "margin": float(match["margin"])}
+        return {"outcome": outcome, **arms, "margin": _margin(match["margin"])}
     if "<=" in text or ">=" in text:
         raise ValueError(_wrong_form(outcome, sign, text))
+    _check_sign(outcome, sign, text)
     if pairs := _joined(sign, text):
         return {"outcome": outcome, "pairs": pairs}
     sides = tuple(side.strip() for side in text.split(sign))
@@ -60,6 +69,31 @@ def _fields(outcome: str, text: str) -> dict[str, Any]:
     return {"outcome": outcome, "better": sides[0], "worse": sides[1]}
 
 
+def _margin(text: str) -> float:
+    margin = float(text)
+    if margin <= 0:
+        raise ValueError(f"the margin of an expectation must be greater than 0, but is {text}")
+    return margin
+
+
+def _check_sign(outcome: str, sign: str, text: str) -> None:
+    """Refuses the other sign, and a margin of a form that has none."""
+    other = {"<": ">", ">": "<"}[sign]
+    if other in text and sign not in text:
+        what, better = ("a quantity", "less") if sign == "<" else ("scores", "more")
+        near = near_name(outcome, QUANTITIES) if sign == ">" and outcome != AVERAGE else ""
+        of_quantity = f"; of '{outcome}', {near.strip()}" if near else ""
+        raise ValueError(
+            f"an expectation about {what} must have '{sign}', as {better} is better, with the "
+            f"better arm first, but is {shortened(text)}{of_quantity}"
+        )
+    if re.fullmatch(rf"[^<>=]+ {sign} [^<>=]+ within {NUMBER}", text.strip()):
+        raise ValueError(
+            f"an expectation with a margin must have the form 'arm {sign}= arm within 2' or "
+            f"'arm = arm within 2', but is {shortened(text)}"
+        )
+
+
 def _check_quotes(value: Any) -> None:
     """Refuses a rank agreement that YAML reads as several fields, as commas separate these."""
     named = [name for name in value if isinstance(name, str)] if isinstance(value, Mapping) else []
@@ -67,6 +101,14 @@ def _check_quotes(value: Any) -> None:
         raise ValueError(
             "a rank agreement within {} must have quotes around its arms, as commas separate fields"
         )
+
+
+def _check_prediction(value: Any) -> None:
+    """Refuses a misspelt `predicted` beside an expectation."""
+    fields = value.items() if isinstance(value, Mapping) and len(value) == 2 else ()
+    numbers = [name for name, one in fields if isinstance(one, int | float)]
+    if len(numbers) == 1 and (near := near_name(numbers[0], ["predicted"])):
+        raise ValueError(f"the field {numbers[0]!r} is not known; {near.removesuffix('; ')}")
 
 
 def _joined(sign: str, text: str) -> tuple[tuple[str, ...], ...]:

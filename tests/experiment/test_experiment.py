@@ -193,7 +193,7 @@ def test_expectations_may_predict_the_difference() -> None:
 def test_expectations() -> None:
     assert experiment(expect="a > b").expect == (Comparison(better="a", worse="b"),)
     assert len(experiment(expect=["a > b", {"better": "c", "worse": "d"}]).expect) == 2
-    sides = ("a", "a > ", "a > > c", "a < b", "a = b", "a = b within -1", "> a - b")
+    sides = ("a", "a > ", "a > > c", "a = b", "a = b within x", "> a - b")
     for wrong in (*sides, "a above", "a above x"):
         with pytest.raises(ValidationError, match="an expectation must have the form 'arm > arm'"):
             experiment(expect=wrong)
@@ -235,7 +235,13 @@ def test_forms_of_expectations(text: str) -> None:
         ("a >= b", "'arm >= arm within 2', .* but is 'a >= b'"),
         ("a <= b within 2", "the form"),
         ("a >= b >= c within 2", "must have the form"),
-        ("a >= b within 0", "margin"),
+        ("a >= b within 0", "the margin of an expectation must be greater than 0, but is 0"),
+        ("a = b within -2", "the margin of an expectation must be greater than 0, but is -2"),
+        ("a < b", "about scores must have '>', as more is better, .* but is 'a < b'"),
+        ({"loss": "a > b"}, "about a quantity must have '<', as less is better"),
+        ({"los": "a < b"}, "must have '>', .*; of 'los', did you mean 'loss'"),
+        ("a > b within 2", "with a margin must have the form 'arm >= arm within 2'"),
+        ({"average": "a > b", "predict": 4}, "'predict' is not known; did you mean 'predicted'"),
         ("a = b within 1.2.3", "the form"),
         ("a > " * 1000 + "b", "at most 2,000 characters"),
         ("a > b and c > d > e", "'and' must join two comparisons, 'arm > arm and arm > arm'"),
@@ -245,7 +251,7 @@ def test_forms_of_expectations(text: str) -> None:
         ("a > b and b > a", "must be about different arms, but both are about 'a' and 'b'"),
     ],
 )
-def test_expectations_of_another_form(text: str, expected: str) -> None:
+def test_expectations_of_another_form(text: Any, expected: str) -> None:
     if expected == "the form" and ">" in text:
         assert experiment(expect=text).expect[0].arms == ("a", "b = c within 2")  # no such arm
         return
@@ -277,7 +283,7 @@ def test_expectations_about_the_tokens_to_a_level() -> None:
             experiment(expect={wrong: "a < b"})
         with pytest.raises(ValidationError, match="must have the form 'tokens to 60 on CoLA'"):
             experiment(expect=[{"better": "a", "worse": "b", "outcome": wrong}])
-    with pytest.raises(ValidationError, match="'tokens to 60 on CoLA: arm < arm'"):
+    with pytest.raises(ValidationError, match="must have '<', as less is better"):
         experiment(expect={"tokens to 60 on CoLA": "a > b"})
 
 
@@ -362,9 +368,8 @@ def test_expectations_about_losses() -> None:
         "a < b in held-out bits per byte",
         "b > a",
     ]
-    for wrong in ({"loss": "a > b"}, {"loss": "a <"}):
-        with pytest.raises(ValidationError, match="must have the form 'loss: arm < arm'"):
-            experiment(expect=wrong)
+    with pytest.raises(ValidationError, match="must have the form 'loss: arm < arm'"):
+        experiment(expect={"loss": "a <"})
 
 
 def test_expectations_about_columns_and_probes() -> None:
@@ -376,9 +381,8 @@ def test_expectations_about_columns_and_probes() -> None:
         "a > b on micro-cola",
         "b > a on blimp/wh_island",
     ]
-    for wrong in ({"micro-cola": "a < b"}, {"micro-cola": "a"}):
-        with pytest.raises(ValidationError, match="must have the form 'micro-cola: arm > arm'"):
-            experiment(expect=wrong)
+    with pytest.raises(ValidationError, match="must have the form 'micro-cola: arm > arm'"):
+        experiment(expect={"micro-cola": "a"})
     with pytest.raises(ValidationError):
         experiment(expect={"CoLA": "a > b", "SST-2": "a > b"})
 
