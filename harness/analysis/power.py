@@ -1,7 +1,7 @@
 """The statistical power of an experiment before it is run."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.analysis.statistics.variance import (
@@ -9,6 +9,8 @@ from harness.analysis.statistics.variance import (
     minimum_detectable_difference,
     seeds_needed,
 )
+from harness.experiment.expectation import Equality, Expectation, NonInferiority
+from harness.experiment.outcomes import AVERAGE
 from harness.plan.plan import Plan
 
 PRIORS: Mapping[str, float] = {
@@ -63,7 +65,8 @@ def power_line(plan: Plan, measured: SeedSpread | None = None) -> str | None:
     if spread is None:
         line = _without_spread(number, paired)
     else:
-        line = _sentence(spread, number, len(seeds.finetune), paired)
+        margins = _margins(plan.experiment.expectations)
+        line = _sentence(spread, number, len(seeds.finetune), paired, margins)
     largest = max(arm.networks for arm in plan.arms)
     return f"{line}; an ensemble of {largest} counts as one seed" if largest > 1 else line
 
@@ -83,7 +86,22 @@ def _without_spread(num_pretrain: int, paired: bool) -> str:
     return "; ".join([f"{start} {IN_DEVIATIONS} (80 % power)", *others])
 
 
-def _sentence(spread: SeedSpread, num_pretrain: int, num_finetune: int, paired: bool) -> str:
+def _margins(expected: Sequence[Expectation]) -> Mapping[str, float]:
+    """Expectation about the average to its margin."""
+    return {
+        str(one): one.margin
+        for one in expected
+        if isinstance(one, (Equality, NonInferiority)) and one.outcome == AVERAGE
+    }
+
+
+def _sentence(
+    spread: SeedSpread,
+    num_pretrain: int,
+    num_finetune: int,
+    paired: bool,
+    margins: Mapping[str, float],
+) -> str:
     components = spread.components
 
     def detectable(number: int) -> float:
@@ -105,6 +123,8 @@ def _sentence(spread: SeedSpread, num_pretrain: int, num_finetune: int, paired: 
     if least > ONE_POINT:
         needed = seeds_needed(components, ONE_POINT, num_finetune, paired=paired)
         others.append(f"one point takes {needed if needed else 'more than 1,000'} seeds")
+    if small := [f"'{text}'" for text, margin in margins.items() if margin < least]:
+        others.append(f"equal arms confirm {', '.join(small)} in less than 80 %")
     within = components.finetune
     deviation = math.sqrt(
         components.pretrain + (0.0 if math.isnan(within) else within) / max(1, num_finetune)

@@ -41,5 +41,6 @@ def report(
         written = study.write_report(folder)
         done, total = len(study.results.finished), len(study.plan.stages)
     if done < total:
-        options.out.print(f"not finished: {done} of {total} stages are done")
+        what = "in the archive, as the experiment is planned now" if archive else "done"
+        options.out.print(f"not finished: {done} of {total} stages are {what}")
     options.out.print(f"{written / 'index.html'}")

@@ -53,9 +53,9 @@ def _fields(outcome: str, text: str) -> dict[str, Any]:
     if (match := _NOT_WORSE.fullmatch(text.strip())) and match["sign"] == f"{sign}=":
         arms = {name: match[name] for name in ("candidate", "reference")}
         return {"outcome": outcome, **arms, "margin": _margin(match["margin"])}
-    if "<=" in text or ">=" in text:
-        raise ValueError(_wrong_form(outcome, sign, text))
     _check_sign(outcome, sign, text)
+    if f"{sign}=" in text:
+        raise ValueError(_wrong_form(outcome, sign, text))
     if pairs := _joined(sign, text):
         return {"outcome": outcome, "pairs": pairs}
     sides = tuple(side.strip() for side in text.split(sign))
@@ -82,7 +82,7 @@ def _check_sign(outcome: str, sign: str, text: str) -> None:
     if other in text and sign not in text:
         what, better = ("a quantity", "less") if sign == "<" else ("scores", "more")
         near = near_name(outcome, QUANTITIES) if sign == ">" and outcome != AVERAGE else ""
-        of_quantity = f"; of '{outcome}', {near.strip()}" if near else ""
+        of_quantity = f"; {outcome!r} is no quantity, {near.strip()}" if near else ""
         raise ValueError(
             f"an expectation about {what} must have '{sign}', as {better} is better, with the "
             f"better arm first, but is {shortened(text)}{of_quantity}"

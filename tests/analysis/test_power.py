@@ -137,6 +137,22 @@ def test_a_difference_above_100_points_cannot_be_shown() -> None:
     assert line.startswith("2 pretraining seeds cannot show that arms differ; 5 seeds")
 
 
+def test_margins_that_equal_arms_rarely_confirm_are_named() -> None:
+    """TOST and non-inferiority have no more power at equality than a test of a difference as
+    large as the margin, by simulation in benchmarks/expectation_forms.py."""
+    texts = [
+        "sentence_pair=nsp >= sentence_pair=none within 20",
+        "sentence_pair=nsp > sentence_pair=none",
+    ]
+    assert "equal arms" not in (power_line(planned(expect=texts)) or "")
+    small = [
+        "sentence_pair=nsp >= sentence_pair=none within 2",
+        "sentence_pair=nsp = sentence_pair=none within 3",
+    ]
+    line = power_line(planned(expect=small)) or ""
+    assert f"equal arms confirm '{small[0]}', '{small[1]}' in less than 80 %" in line
+
+
 def test_seeds_that_are_there_are_not_proposed() -> None:
     line = power_line_of(planned(seeds={"pretrain": 5}))
     assert "5 seeds from" not in line

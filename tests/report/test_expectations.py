@@ -68,7 +68,7 @@ def test_losses_of_one_seed_or_another_vocabulary_decide_nothing(with_losses):
     other = with_losses.but(differences={**with_losses.plan.differences, **sizes})
     expect = [("low", "high", "loss"), ("low", "high", "bits_per_byte")]
     nats, bits = verdicts_of(expecting(other, *expect))
-    assert nats.reason == "not every arm of the pair has comparable held-out loss"
+    assert nats.reason == "not every arm of the pair has a comparable held-out loss"
     assert bits.word == "confirmed"  # bytes do not depend on the vocabulary
     unknown = other.but(pretraining=other.pretraining.assign(bits_per_byte=np.nan))
     assert verdicts_of(expecting(unknown, *expect))[1].claim.found is None
@@ -274,7 +274,7 @@ def test_losses_have_trends_and_margins(with_losses):
     assert trend.word == "inconclusive" and "one pretraining seed" in trend.reason
     absent = with_losses.but(pretraining=with_losses.pretraining.iloc[:3])
     (one,) = verdicts_of(expecting(absent, {"loss": "low < alone < high"}))
-    assert one.reason == "not every arm of the expectation has comparable held-out loss"
+    assert one.reason == "not every arm of the expectation has a comparable held-out loss"
 
 
 def test_the_gap_between_two_columns_is_compared(fabricate):
@@ -405,7 +405,7 @@ def test_two_comparisons_of_losses_need_seeds_of_all_arms(with_losses):
     assert single.word == "inconclusive" and "one pretraining seed" in single.reason
     lost = with_losses.but(pretraining=with_losses.pretraining.query("arm != 'alone'"))
     (absent,) = verdicts_of(expecting(lost, expect))
-    assert absent.reason == "not every arm of the expectation has comparable held-out loss"
+    assert absent.reason == "not every arm of the expectation has a comparable held-out loss"
 
 
 def test_two_comparisons_are_void_if_one_of_them_is(fabricate):

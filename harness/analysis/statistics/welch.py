@@ -141,7 +141,7 @@ def contrast(
     estimate = float(sum(side[0].mean() for side in sides))
     bounds = [[None] * len(sides), *([least] if any(least) else [])]
     examples = _example_part(sides)
-    known = [_uncertainty(sides, bound, examples) for bound in bounds]
+    known = [_uncertainty(sides, of_sides, examples) for of_sides in bounds]
     widest = max(known, key=lambda one: one.half_width(level))
     half = widest.half_width(level)
     p_value = max(one.p_value(estimate - bound, margin) for one in known)

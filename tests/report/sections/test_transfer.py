@@ -165,7 +165,7 @@ def test_losses_without_averages_are_named(data: MadeUpResults) -> None:
     lost = data.scores[data.scores["arm"] != "fair"]
     made = with_objectives(data.but(scores=lost), other=CAUSAL)
     assert notes(made) == [
-        "Not shown: fewer than two models with comparable losses have an average."
+        "Not shown: fewer than two pretrained models with comparable losses have an average."
     ]
 
 
