@@ -1,6 +1,6 @@
 """A fine-tuned model of the store, for use outside a stage."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ class FinetunedModel:
     """Examples to predictions, as the stage scored them."""
 
     def predict(
-        self, texts: Sequence[Text], choices: Sequence[Sequence[str]] | None = None
+        self, texts: Iterable[Text], choices: Sequence[Sequence[str]] | None = None
     ) -> list[Any]:
         """Predictions for [num_examples] texts that are in no data set, by name: a class, a choice,
         a number, a text, a list of tags, or the mentions of each entity; see `in_words`.

@@ -10,7 +10,7 @@ from harness.tasks.load_examples import IN_LISTS
 from harness.tasks.scores import plain
 from harness.tasks.task import Kind, Task
 
-Text = str | Sequence[str]
+Text = str | Sequence[str] | np.ndarray
 """A text; (first, second) of a pair; or a list of words or sentences."""
 CLASSES: tuple[Kind, ...] = ("classification", "multiple_choice")
 """Kinds whose labels are numbers of classes or choices."""
@@ -24,7 +24,7 @@ _UNKNOWN: Mapping[Kind, Callable[[tuple[str, ...]], Any]] = {
 
 
 def unlabelled(
-    task: Task, texts: Sequence[Text], choices: Sequence[Sequence[str]] | None = None
+    task: Task, texts: Iterable[Text], choices: Sequence[Sequence[str]] | None = None
 ) -> Examples:
     """The texts as examples of a task, without labels.
 
@@ -61,11 +61,10 @@ def _labels(task: Task, rows: Sequence[tuple[str, ...]]) -> np.ndarray:
 
 
 def _parts(task: Task, row: int, text: Text) -> tuple[str, ...]:
-    parts: tuple[Any, ...] = (text,)
-    if isinstance(text, (Sequence, np.ndarray)) and not isinstance(text, str):
-        parts = tuple(text)
-    is_list = task.kind in IN_LISTS
-    fits = len(parts) == len(task.text_fields) if not is_list else parts and parts != (text,)
+    is_text, is_list = isinstance(text, str), task.kind in IN_LISTS
+    has_parts = isinstance(text, (Sequence, np.ndarray)) and not is_text
+    parts: tuple[Any, ...] = tuple(text) if has_parts else (text,)
+    fits = bool(parts) and not is_text if is_list else len(parts) == len(task.text_fields)
     if fits and all(isinstance(part, str) for part in parts):
         return parts
     if is_list:

@@ -65,6 +65,13 @@ def test_a_text_alone_is_an_example_of_one_text() -> None:
     assert examples.texts == [("Ann sings.",), ("She does.",)]
 
 
+def test_arrays_are_lists() -> None:
+    words = np.array(["Ann", "sings"])
+    assert unlabelled(make_task("tagging"), [words]).texts == [("Ann", "sings")]
+    texts = np.array(["Ann sings.", "She does."])
+    assert unlabelled(make_task("classification", ["text"]), texts).texts == [(t,) for t in texts]
+
+
 def test_a_generated_class_that_is_none_has_no_name() -> None:
     task = make_task("classification")
     assert in_words(task, np.array([-1.0, 0.0]), unlabelled(task, [PAIR, PAIR])) == [None, "no"]

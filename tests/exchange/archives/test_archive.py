@@ -422,10 +422,8 @@ def test_hidden_texts(filled: Study, tmp_path: Path) -> None:
     restored = study_in(tmp_path / "restored")
     restore_archive(hidden, restored.plan, restored.store)
     write_archive(restored.results, tmp_path / "again.tar.xz", hide_texts=True)
-    with archived_stages(tmp_path / "again.tar.xz", again.declaration) as (
-        _,
-        again.store,
-    ):  # not hidden twice
+    not_twice = archived_stages(tmp_path / "again.tar.xz", again.declaration)
+    with not_twice as (_, again.store):
         pd.testing.assert_frame_equal(again.results.predictions(run), predictions)
 
 
