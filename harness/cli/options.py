@@ -120,6 +120,22 @@ def load_study(
     return Study.load(experiment, set_ or (), store, variant or ())
 
 
+def changes_or_archived(
+    set_: list[str] | None, variant: list[str] | None, archive: Path
+) -> tuple[list[str], list[str]]:
+    """The values of `--set` and `--variant`; without both, those with which an archive was written.
+
+    Raises:
+        ValueError: the file is no archive.
+    """
+    from harness.exchange.archives.read_archive import read_manifest
+
+    if set_ or variant:
+        return list(set_ or ()), list(variant or ())
+    manifest = read_manifest(archive)
+    return list(manifest.overrides), list(manifest.variants)
+
+
 def opened_store(folder: Path) -> "Store":
     """The store in a folder, or on the server that `MLFLOW_TRACKING_URI` names.
 

@@ -22,7 +22,8 @@ def restore(
     from harness.exchange.archives.archived_store import restore_archive
 
     with options.clear_errors():
-        study = options.load_study(experiment, set_, variant, store)
+        changes = options.changes_or_archived(set_, variant, file)
+        study = options.load_study(experiment, *changes, store)
         restored = restore_archive(file, study.plan, study.store)
         done, total = len(study.results.finished), len(study.plan.stages)
     options.out.print(f"{file}: {len(restored)} stages restored", markup=False)

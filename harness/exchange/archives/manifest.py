@@ -40,6 +40,9 @@ class Manifest(ConfigModel):
 
     format: int
     experiment: str
+    variants: tuple[str, ...] = ()
+    overrides: tuple[str, ...] = ()
+    """With which the experiment's file was read (`harness.experiment.declaration.Declaration`)."""
     declared: dict[str, Declared]
     """Expectation to the first run with it."""
     stages: tuple[ArchivedStage, ...]

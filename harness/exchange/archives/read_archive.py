@@ -41,25 +41,46 @@ def opened(path: Path, experiment: str) -> Iterator[Archive]:
         ValueError: there is no such file; it is damaged, no archive, of another version of the
             format or of another experiment.
     """
-    if not path.is_file():
-        raise ValueError(f"there is no file {path}")
     with TemporaryDirectory() as name, TemporaryFile() as content:
         folder = Path(name) / "stages"
         folder.mkdir()
-        try:
+        with _clear_errors(path):
             _decompress(path, content)
             with tarfile.open(fileobj=content, mode="r:") as tar:
                 manifest = _read_manifest(tar)
                 _extract(tar, manifest, folder)
-        except (lzma.LZMAError, EOFError, tarfile.TarError, _WrongContentError) as error:
-            reason = str(error).partition("\n")[0]
-            raise ValueError(f"{path} must be an intact archive, but: {reason}") from None
         if manifest.experiment != experiment:
             raise ValueError(
                 f"{path} must have the stages of {experiment}, but has those of "
                 f"{manifest.experiment}"
             )
         yield Archive(manifest, folder)
+
+
+def read_manifest(path: Path) -> Manifest:
+    """What an archive says of its stages; of the rest nothing is read or compared.
+
+    Raises:
+        ValueError: as `opened`, but for the name of the experiment.
+    """
+    with (
+        _clear_errors(path),
+        lzma.open(path) as content,
+        tarfile.open(fileobj=content, mode="r|") as tar,
+    ):
+        return _read_manifest(tar)
+
+
+@contextmanager
+def _clear_errors(path: Path) -> Iterator[None]:
+    """Names the file in the error if there is none or it is no archive."""
+    if not path.is_file():
+        raise ValueError(f"there is no file {path}")
+    try:
+        yield
+    except (lzma.LZMAError, EOFError, tarfile.TarError, _WrongContentError) as error:
+        reason = str(error).partition("\n")[0]
+        raise ValueError(f"{path} must be an intact archive, but: {reason}") from None
 
 
 class _WrongContentError(Exception):

@@ -50,9 +50,14 @@ def write_archive(results: Results, path: Path, hide_texts: bool = False) -> int
     with TemporaryDirectory() as name:
         folder = Path(name)
         stages = tuple(_archived(results, key, folder / key, hide_texts) for key in keys)
-        known = read_declared(results.store.root, results.experiment.name)
+        declaration = results.plan.declaration
         manifest = Manifest(
-            format=FORMAT, experiment=results.experiment.name, declared=known, stages=stages
+            format=FORMAT,
+            experiment=results.experiment.name,
+            variants=declaration.variants,
+            overrides=declaration.overrides,
+            declared=read_declared(results.store.root, results.experiment.name),
+            stages=stages,
         )
         content = json.dumps(manifest.model_dump(), sort_keys=True)
         with (

@@ -27,7 +27,7 @@ from harness.exchange.archives import read_archive
 from harness.exchange.archives.archived_store import archived_stages, restore_archive
 from harness.exchange.archives.hidden_texts import has_texts, without_texts
 from harness.exchange.archives.manifest import MANIFEST
-from harness.exchange.archives.read_archive import opened
+from harness.exchange.archives.read_archive import opened, read_manifest
 from harness.exchange.archives.write_archive import write_archive
 from harness.execution.restored import forget_partial
 from harness.store.declared import Declared, keep_declared, read_declared
@@ -387,6 +387,34 @@ def test_committed_reports_are_made_again(
     (folder / "stages.tar.xz").write_bytes(b"no archive")
     assert not script["make"](Path("kept"))
     assert "must be an intact archive" in capsys.readouterr().err
+
+
+def test_variants_and_overrides_need_not_be_given_again(tmp_path: Path) -> None:
+    file, out = tmp_path / "kept.yaml", tmp_path / "stages.tar.xz"
+    varied = {"variants": {"longer": {"pretrain.budget.steps": 4}}}
+    file.write_text(yaml.safe_dump(EXPERIMENT | varied))
+    changes = ("--variant", "longer", "--set", "pretrain.tokenizer.vocab_size=400")
+    study = fill(Study.load(file, changes[3:], tmp_path / "runs", changes[1:2]))
+
+    def call(*arguments: str | Path) -> tuple[int, str]:
+        result = CliRunner().invoke(app, [str(one) for one in arguments])
+        return result.exit_code, result.output
+
+    assert call("archive", file, out, *changes, "--store", study.folder)[0] == 0
+    assert read_manifest(out).variants == study.plan.declaration.variants == ("longer",)
+    assert read_manifest(out).overrides == changes[3:]
+    total = len(study.plan.stages)
+    for given, restored in ((), total), (changes, total), (changes[:2], 0):
+        store = ("--store", tmp_path / f"restored {len(given)}")
+        code, output = call("restore", file, out, *given, *store)
+        assert code == 0 and f"kept-longer: {restored} of {total} stages are done" in output
+    code, output = call("report", file, "--archive", out, "--out", tmp_path / "report")
+    assert code == 0 and "not finished" not in output
+    assert "vocab_size=400" in (tmp_path / "report" / "README.md").read_text()
+    assert call("report", file, "--archive", tmp_path / "absent") == (
+        2,
+        f"there is no file {tmp_path / 'absent'}\n",
+    )
 
 
 def test_hidden_texts(filled: Study, tmp_path: Path) -> None:
