@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
 
 class Study:
-    """An experiment and its results in a store. Every method reads the current results."""
+    """An experiment and its results in a store. Every method reads the current results; what shows
+    them raises ValueError if no stage has finished."""
 
     def __init__(self, declaration: Declaration, store: str | Path = "runs") -> None:
         """Use `load` or `declare`; `declaration` is not checked for missing data."""
@@ -230,22 +231,18 @@ class Study:
         """Verdicts on the expected differences, and threats to validity."""
         from harness.report.summary import summary
 
-        return summary(remember_look(self.results))
+        return summary(remember_look(self.results.require()))
 
     def write_report(self, out: str | Path | None = None) -> Path:
         """Writes the comparison report and returns its folder.
 
         Args:
             out: folder; null: reports/<name> in the store.
-
-        Raises:
-            ValueError: no stage has finished.
         """
         from harness.report.page import write_report
 
-        results = self.results.require()
         folder = Path(out) if out else self.folder / "reports" / self.name
-        write_report(remember_look(results), folder)
+        write_report(remember_look(self.results.require()), folder)
         return folder
 
     def model(self, arm: str | None = None, seed: int | None = None) -> tuple[Any, Any]:

@@ -38,6 +38,8 @@ class FinetunedModel:
         """Predictions for [num_examples] texts that are in no data set, by name: a class, a choice,
         a number, a text, a list of tags, or the mentions of each entity; see `in_words`.
 
+        Texts are cut to `evaluate.protocol.max_sequence_length`, as those of the data set are.
+
         Args:
             texts: a text for each example, or (first, second) of a pair; for tagging a list of
                 words, for coreference a list of sentences.

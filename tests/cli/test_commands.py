@@ -116,7 +116,10 @@ def test_notebooks_show_escaped_tables(study: Study) -> None:
     assert str(conclusions).startswith("threats to validity:\n- ")
     assert conclusions._repr_html_().startswith("<p>threats to validity:</p><ul><li>")
     assert not [plot for plot in study.figures().values() if "<svg" in repr(plot)]
-    assert "No scores yet" in harness.load("smoke", store=study.folder)._repr_html_()
+    never_run = harness.load("smoke", store=study.folder)
+    assert "No scores yet" in never_run._repr_html_()
+    with pytest.raises(ValueError, match="smoke was never run in the store"):
+        never_run.summary()
 
 
 @pytest.mark.parametrize("registry", REGISTRIES)
