@@ -12,22 +12,29 @@ def findings(
     reports: Annotated[
         Path, typer.Argument(help="folder of reports, each with its verdicts.csv")
     ] = Path("reports"),
-    out: Annotated[Path, typer.Option("--out", help="file of the board")] = Path("findings.md"),
+    out: Annotated[Path, typer.Option("--out", help="file of the board, .md and .html")] = Path(
+        "findings.md"
+    ),
 ) -> None:
     """Writes the board of findings: each claim of the literature, whether the reports confirm it,
-    by how much, and where. Computes nothing."""
+    by how much, and where; as markdown, and beside it as a page with filters. Computes nothing."""
     from harness.core.files import write_atomically
     from harness.leaderboard.published_relations import published_relations
     from harness.report.findings.board import counts, read_evidence
     from harness.report.findings.board import findings as found_in
     from harness.report.findings.decisions import read_decisions
-    from harness.report.findings.page import board
+    from harness.report.findings.html import page
+    from harness.report.findings.markdown import board
 
     with options.clear_errors():
+        text, web = out.with_suffix(".md"), out.with_suffix(".html")
         options.require(reports.is_dir(), f"there is no folder {reports}; name that of the reports")
         evidence = read_evidence(reports)
         options.require(bool(evidence), f"no report below {reports} has a verdicts.csv")
         found = found_in(evidence, published_relations())
-        write_atomically(out, board(found, reports, out, read_decisions(reports)))
+        decisions = read_decisions(reports)
+        write_atomically(text, board(found, reports, text, decisions))
+        write_atomically(web, page(found, reports, web, decisions))
         numbers = ", ".join(f"{number} {word}" for word, number in counts(found).items() if number)
-        options.out.print(f"{out}: {numbers}", markup=False)
+        options.out.print(f"{text}: {numbers}", markup=False)
+        options.out.print(f"{web}: the same with filters and figures", markup=False)

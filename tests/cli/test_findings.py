@@ -7,10 +7,12 @@ from tests.paths import ROOT
 
 
 def test_the_board_is_written_and_counted(tmp_path: Path) -> None:
-    out = tmp_path / "board.md"
-    code, output = call("findings", str(ROOT / "reports"), "--out", str(out))
-    assert code == 0 and " confirmed, " in output and "not tested" in output
-    assert out.read_text().startswith("# Findings\n")
+    for name in ("board.md", "page.html", "plain"):
+        out = tmp_path / name
+        code, output = call("findings", str(ROOT / "reports"), "--out", str(out))
+        assert code == 0 and " confirmed, " in output and "not tested" in output
+        assert out.with_suffix(".md").read_text().startswith("# Findings\n")
+        assert out.with_suffix(".html").read_text().startswith("<!doctype html>")
 
 
 def test_folders_without_verdicts_are_refused(tmp_path: Path) -> None:

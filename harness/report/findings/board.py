@@ -67,6 +67,18 @@ class Finding:
     published: Sequence[Relation] = ()
     """The claim in published tables."""
 
+    @property
+    def decided(self) -> list[Evidence]:
+        """The decisions among the evidence."""
+        return [one for one in self.evidence if one.verdict in DECISIONS]
+
+    @property
+    def by_weight(self) -> list[Evidence]:
+        """The evidence: decisions first, and of them the rarer verdict; the rest as it is."""
+        numbers = Counter(one.verdict for one in self.decided)
+        rest = [one for one in self.evidence if one.verdict not in DECISIONS]
+        return [*sorted(self.decided, key=lambda one: numbers[one.verdict]), *rest]
+
 
 def read_evidence(reports: Path) -> list[Evidence]:
     """The verdicts of all reports below a folder, by the names of their folders.
@@ -214,9 +226,7 @@ def _within(one: Finding, low: float, high: float) -> Finding:
 def num_counted(found: Sequence[Finding]) -> int:
     """How many claims are decided by exact counts alone, such as parameters, without any test."""
     decided = [one for one in found if one.verdict in DECISIONS]
-    return sum(
-        all(of.p_value is None for of in one.evidence if of.verdict in DECISIONS) for one in decided
-    )
+    return sum(all(of.p_value is None for of in one.decided) for one in decided)
 
 
 def decision_accuracy(found: Sequence[Finding]) -> tuple[float, float, float] | None:

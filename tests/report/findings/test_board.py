@@ -22,8 +22,10 @@ from harness.report.findings.board import (
     read_evidence,
     screened,
 )
+from harness.report.findings.content import folded, shown
 from harness.report.findings.decisions import read_decisions
-from harness.report.findings.page import board, shown
+from harness.report.findings.html import page as html_page
+from harness.report.findings.markdown import board
 from harness.report.verdict_rows import COLUMNS
 from tests.paths import ROOT
 
@@ -229,6 +231,20 @@ def test_the_committed_board_is_that_of_the_committed_reports() -> None:
     decisions = read_decisions(ROOT / "reports")
     page = board(found, ROOT / "reports", ROOT / "docs" / "findings.md", decisions)
     assert page == (ROOT / "docs" / "findings.md").read_text()
+    with_filters = html_page(found, ROOT / "reports", ROOT / "docs" / "findings.html", decisions)
+    assert with_filters == (ROOT / "docs" / "findings.html").read_text()
+
+
+def test_of_many_results_the_decisions_come_first_and_the_rest_is_folded() -> None:
+    words = ["void", "confirmed", "confirmed", "inconclusive", "refuted", "inconclusive"]
+    rows = [replace(evidence(word, 1e-9), expectation=f"{i} > b") for i, word in enumerate(words)]
+    (found, *_) = findings(rows)
+    assert [one.expectation[0] for one in found.by_weight] == ["4", "1", "2", "0", "3", "5"]
+    numbers, rest = folded(found)
+    assert numbers == "2 more inconclusive" and [one.expectation[0] for one in rest] == ["3", "5"]
+    text = board([found], Path("reports"), Path("findings.md"))
+    assert "<details><summary>2 more inconclusive</summary>[3 > b]" in text
+    assert "<details>" not in board(findings(rows[:4]), Path("reports"), Path("findings.md"))
 
 
 def test_claims_are_numbered_and_have_an_area() -> None:

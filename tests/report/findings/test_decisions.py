@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.report.findings.decisions import read_decisions
-from harness.report.findings.page import board
+from harness.report.findings.markdown import board
 from harness.report.sections.decisions import COLUMNS
 
 HEAD = ",".join(COLUMNS)
