@@ -26,6 +26,9 @@ def parameter_groups(
     """
     inputs = _token_weights(model, "get_input_embeddings")
     tables = inputs | _token_weights(model, "get_output_embeddings") | _tables(model)
+    # Others do with tables what they do with matrices; new groups would break unfinished runs.
+    if settings.kind == "muon":
+        tables |= _own_outputs(model)
     groups: dict[tuple[float, float, str], list[torch.nn.Parameter]] = {}
     for parameter in model.parameters():
         if parameter.requires_grad:
@@ -46,6 +49,16 @@ def _token_weights(model: "nn.Module", method: str) -> set[int]:
     """Ids of the weights of the modules that a method of transformers' models returns."""
     found = [getattr(module, method)() for module in model.modules() if hasattr(module, method)]
     return {id(cast(Any, module).weight) for module in found if hasattr(module, "weight")}
+
+
+def _own_outputs(model: "nn.Module") -> set[int]:
+    """Ids of the output matrices of tokens of networks that transformers does not have, which are
+    not tied: of recurrent ones and of static vectors."""
+    from harness.models.recurrent import Lstm
+    from harness.models.static_embeddings import StaticVectors
+
+    own = [module for module in model.modules() if isinstance(module, (Lstm, StaticVectors))]
+    return {id(network.output.weight) for network in own if network.output is not None}
 
 
 def _tables(model: "nn.Module") -> set[int]:
