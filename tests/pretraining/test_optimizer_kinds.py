@@ -101,7 +101,7 @@ def test_roles() -> None:
 def test_matrices_of_tokens_are_no_matrices_of_layers(family: str) -> None:
     """Also where they are not tied to the embeddings."""
     tied = {} if family not in FAMILY_FIELDS["tie_embeddings"] else {"tie_embeddings": False}
-    architecture = Architecture(family=family, max_position=16, **tied)  # type: ignore[arg-type]
+    architecture = Architecture(family=family, max_position=16, **tied)
     size = Size(num_layers=1, hidden_size=8, num_heads=2, intermediate_size=32)
     reading = architecture.facts.representations[0]
     network = build(architecture, size, Tokens(VOCAB, 0, 2, 3), reading, 0).network
