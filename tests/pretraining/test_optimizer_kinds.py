@@ -112,6 +112,17 @@ def test_matrices_of_tokens_are_no_matrices_of_layers(family: str) -> None:
     assert not of_tokens & found.get("matrix", set())
 
 
+def test_biases_and_embeddings_of_several_axes_are_no_matrices() -> None:
+    size = Size(num_layers=1, hidden_size=8, num_heads=2, intermediate_size=32)
+    network = build(
+        Architecture(family="xlnet"), size, Tokens(VOCAB, 0, 2, 3), "permuted", 0
+    ).network
+    groups = parameter_groups(network, Optimizer(kind="muon"))
+    matrices = {id(one) for group in groups if group["role"] == "matrix" for one in group["params"]}
+    found = {n.split(".")[-1] for n, one in network.named_parameters() if id(one) in matrices}
+    assert found == {"q", "k", "v", "o", "r", "weight"}
+
+
 GRADIENTS = [
     torch.randn(6, 4, generator=torch.Generator().manual_seed(seed)) * 10.0**-seed
     for seed in range(4)
