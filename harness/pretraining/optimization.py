@@ -1,5 +1,6 @@
 """Groups of parameters, and the optimiser and schedule that Lightning takes."""
 
+import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
+BARE = re.compile("emb|bias")
+"""In names of parameters that are no matrices of layers."""
 NO_FACTORS: Mapping[int, float] = MappingProxyType({})
 
 
@@ -26,6 +29,9 @@ def parameter_groups(
     """
     inputs = _token_weights(model, "get_input_embeddings")
     tables = inputs | _token_weights(model, "get_output_embeddings") | _tables(model)
+    # Others do with tables what they do with matrices; new groups would break unfinished runs.
+    if settings.kind == "muon":
+        tables |= _own_outputs(model) | _bare(model)
     groups: dict[tuple[float, float, str], list[torch.nn.Parameter]] = {}
     for parameter in model.parameters():
         if parameter.requires_grad:
@@ -46,6 +52,22 @@ def _token_weights(model: "nn.Module", method: str) -> set[int]:
     """Ids of the weights of the modules that a method of transformers' models returns."""
     found = [getattr(module, method)() for module in model.modules() if hasattr(module, method)]
     return {id(cast(Any, module).weight) for module in found if hasattr(module, "weight")}
+
+
+def _own_outputs(model: "nn.Module") -> set[int]:
+    """Ids of the output matrices of tokens of networks that transformers does not have, which are
+    not tied: of recurrent ones and of static vectors."""
+    from harness.models.recurrent import Lstm
+    from harness.models.static_embeddings import StaticVectors
+
+    own = [module for module in model.modules() if isinstance(module, (Lstm, StaticVectors))]
+    return {id(network.output.weight) for network in own if network.output is not None}
+
+
+def _bare(model: "nn.Module") -> set[int]:
+    """Ids of embeddings and biases that are parameters of several axes, as XLNet's."""
+    named = ((name.rpartition(".")[2], weight) for name, weight in model.named_parameters())
+    return {id(weight) for name, weight in named if weight.ndim > 1 and BARE.search(name)}
 
 
 def _tables(model: "nn.Module") -> set[int]:

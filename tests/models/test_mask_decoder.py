@@ -255,6 +255,19 @@ def test_fine_tuning_leaves_the_positions() -> None:
     assert torch.equal(model.backbone.network.get_parameter(POSITIONS), before)
 
 
+@torch.no_grad()
+@pytest.mark.parametrize("family", FAMILIES)
+def test_auxiliary_masks_in_fine_tuning_are_named_as_in_pretraining(family: str) -> None:
+    """From the decoded states, which the token head has learned to read."""
+    learner, batch = learner_of(family).eval(), masked()
+    expected = learner(batch)[0]["token"] / len(batch["targets"])
+    model = Classifier(learner.backbone, 2, Protocol(head_dropout=0.0), Full()).eval()
+    ones = torch.ones_like(batch["input_ids"])
+    rows = batch | {"attention_mask": ones, "token_type_ids": 0 * ones}
+    found = model.token_loss(rows, "bidirectional")
+    torch.testing.assert_close(found, expected)
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_export_is_of_the_plain_network(family: str, tmp_path: Path) -> None:
     """A token head of transformers would read other states."""

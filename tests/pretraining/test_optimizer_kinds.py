@@ -9,10 +9,14 @@ import torch
 import transformers
 from torch import Tensor, nn
 
+from harness.models import FAMILY_FIELDS, Architecture, Size
+from harness.models.blueprints import Tokens
+from harness.models.build import build
 from harness.pretraining.optimization import make_optimizer, parameter_groups
 from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.optimizer_kinds import ADAGRAD_SUM, OPTIMIZERS
 
+VOCAB = 23
 RATES = {"lamb": 0.02, "adafactor": 0.02, "sgd": 0.1, "adagrad": 0.02}
 
 
@@ -89,6 +93,34 @@ def test_roles() -> None:
     tables = (model.tokens, model.places, model.head)
     assert found["embedding"] == {id(one.weight) for one in tables}
     assert len(found["vector"]) == 4
+
+
+@pytest.mark.parametrize(
+    "family", ["bert", "gpt2", "llama", "t5", "lstm", "bilstm", "elmo", "static"]
+)
+def test_matrices_of_tokens_are_no_matrices_of_layers(family: str) -> None:
+    """Also where they are not tied to the embeddings."""
+    tied = {} if family not in FAMILY_FIELDS["tie_embeddings"] else {"tie_embeddings": False}
+    architecture = Architecture(family=family, max_position=16, **tied)
+    size = Size(num_layers=1, hidden_size=8, num_heads=2, intermediate_size=32)
+    reading = architecture.facts.representations[0]
+    network = build(architecture, size, Tokens(VOCAB, 0, 2, 3), reading, 0).network
+    of_tokens = {id(one) for one in network.parameters() if one.shape[0] == VOCAB and one.ndim > 1}
+    groups = parameter_groups(network, Optimizer(kind="muon"))
+    found = {group["role"]: {id(weight) for weight in group["params"]} for group in groups}
+    assert of_tokens and of_tokens <= found["embedding"]
+    assert not of_tokens & found.get("matrix", set())
+
+
+def test_biases_and_embeddings_of_several_axes_are_no_matrices() -> None:
+    size = Size(num_layers=1, hidden_size=8, num_heads=2, intermediate_size=32)
+    network = build(
+        Architecture(family="xlnet"), size, Tokens(VOCAB, 0, 2, 3), "permuted", 0
+    ).network
+    groups = parameter_groups(network, Optimizer(kind="muon"))
+    matrices = {id(one) for group in groups if group["role"] == "matrix" for one in group["params"]}
+    found = {n.split(".")[-1] for n, one in network.named_parameters() if id(one) in matrices}
+    assert found == {"q", "k", "v", "o", "r", "weight"}
 
 
 GRADIENTS = [

@@ -185,7 +185,7 @@ class Classifier(TaskModel):
     def token_loss(self, batch: Batch, representation: str) -> Tensor:
         """Scalar mean cross-entropy of the `targets` [M] of an auxiliary objective's batch."""
         inputs: dict[str, Any] = self._inputs(batch) | {"representation": representation}
-        states = self.backbone(**inputs).last_hidden_state.flatten(0, 1)
+        states = self.backbone(**inputs, for_token_head=True).last_hidden_state.flatten(0, 1)
         loss = self.backbone.token_loss(states[batch["positions"]], batch["targets"])
         return loss / max(1, len(batch["targets"]))
 

@@ -1,8 +1,8 @@
 """Outputs: what the model predicts. Settings only; `targets` makes the batches."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from harness.core.config import ConfigModel, kind_from_name
 
@@ -78,7 +78,8 @@ class WithGenerator(ConfigModel):
     """Layers of the generator as a share of the discriminator's (DeBERTaV3: 0.5)."""
     embedding_sharing: Literal["shared", "gradient_disentangled", "none"] = "shared"
     """`shared`: one table for both (ELECTRA); `gradient_disentangled`: the discriminator adds its
-    own table to the generator's, which gets no gradient from it (He et al. 2023)."""
+    own table to the generator's, which gets no gradient from it (He et al. 2023, for
+    replaced_token alone)."""
 
 
 class ReplacedToken(WithGenerator):
@@ -116,6 +117,17 @@ class CorrectedToken(WithGenerator):
     """Weight of the copy loss (microsoft/COCO-LM, binary_loss_weight: 50)."""
     contrast: Contrast | None = Contrast()
     """Sequence contrastive learning; null for none."""
+
+    @model_validator(mode="after")
+    def _whole_embeddings(self) -> Self:
+        # The token head is tied to the trained table, which is a difference of two and zero at
+        # first; the saved network has their sum.
+        if self.embedding_sharing == "gradient_disentangled":
+            raise ValueError(
+                "embedding_sharing must be shared or none with the output corrected_token, whose "
+                "token head is tied to the embeddings, but is gradient_disentangled"
+            )
+        return self
 
 
 OutputKind = Literal[

@@ -145,7 +145,11 @@ def _context(rows: Rows, result: TransformResult) -> Batch:
 
 
 def _boundaries(result: TransformResult) -> Batch:
-    """The tokens around the span of each chosen one (Joshi et al. 2020, section 3.2)."""
+    """The tokens around the span of each chosen one (Joshi et al. 2020, section 3.2).
+
+    Beside a span at either end of the text stands a special token; SpanBERT's code (masking.py,
+    `span_masking`) leaves such spans out of this loss.
+    """
     spans = result.spans
     assert spans is not None
     row, column = np.nonzero(result.chosen)

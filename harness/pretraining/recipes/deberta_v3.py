@@ -44,6 +44,7 @@ deberta_v3 = bert.model_copy(
             eps=1e-6,
             weight_decay=0.01,
             max_grad_norm=1.0,
+            bias_correction=False,  # DeBERTa/optims/xadam.py
         ),
         "schedule": Schedule(warmup_fraction=10_000 / 125_000),  # section 3.1
         "phases": (Phase(fraction=1.0, sequence_length=512),),  # rtd.sh

@@ -35,6 +35,7 @@ xlnet = Pretrain(
         weight_decay=0.01,
         eps=1e-6,
         max_grad_norm=1.0,  # train.py
+        bias_correction=False,  # model_utils.py, AdamWeightDecayOptimizer
     ),
     schedule=Schedule(warmup_fraction=40_000 / 500_000, decay="linear"),  # appendix A.4
     phases=(Phase(fraction=1.0, sequence_length=512),),  # section 3.1

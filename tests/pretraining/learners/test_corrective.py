@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from pydantic import ValidationError
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -254,3 +255,24 @@ def test_runs_without_corrective_lm(changes: dict[str, Any], message: str) -> No
     spec = RECIPES["electra"].model_copy(update=fields)
     with pytest.raises(ValueError, match=message):
         Pretrain.model_validate(spec.model_dump())
+
+
+def test_disentangled_embeddings_are_refused() -> None:
+    """A tied token head would read the difference of the tables in training, and their sum in the
+    saved network."""
+    with pytest.raises(ValidationError, match="embedding_sharing must be shared or none"):
+        CorrectedToken(embedding_sharing="gradient_disentangled")
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("sharing", ["shared", "none"])
+def test_the_saved_token_head_is_the_trained_one(sharing: Any, tmp_path: Path) -> None:
+    model = make_learner(output=CorrectedToken(generator_depth=0.5, embedding_sharing=sharing))
+    batch = make_batch()
+    read = {name: batch[name] for name in ("input_ids", "attention_mask", "token_type_ids")}
+    model.eval().save(tmp_path)
+    saved = load(tmp_path)
+    expected, found = (
+        one.token_logits(one(**read).last_hidden_state) for one in (model.backbone, saved)
+    )
+    torch.testing.assert_close(found, expected)
