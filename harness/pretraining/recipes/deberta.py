@@ -32,6 +32,7 @@ deberta = bert.model_copy(
             eps=1e-6,
             weight_decay=0.01,
             max_grad_norm=1.0,
+            bias_correction=False,  # DeBERTa/optims/xadam.py
         ),
         "schedule": Schedule(warmup_fraction=10_000 / 1_000_000),  # table 8
         "phases": (Phase(fraction=1.0, sequence_length=512),),  # distances up to 512, appendix A.5
