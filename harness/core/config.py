@@ -139,8 +139,9 @@ def near_name(name: object, known: Iterable[str]) -> str:
     them, whatever their case; empty if none is close."""
     if not isinstance(name, str) or len(name) > MAX_COMPARED:
         return ""
-    if SYNONYMS.get(name) in known:
+    known = list(known)
+    if name in SYNONYMS and SYNONYMS[name] in known:
         return f"did you mean {SYNONYMS[name]!r}? "
-    names = {one.casefold(): one for one in list(known)[:MAX_COMPARED]}
+    names = {one.casefold(): one for one in known[:MAX_COMPARED]}
     near = get_close_matches(name.casefold(), names, n=1)
     return f"did you mean {names[near[0]]!r}? " if near else ""

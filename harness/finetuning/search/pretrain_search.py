@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from harness.core.config import ConfigModel, as_tuples, set_path, unknown_name
+from harness.core.config import ConfigModel, as_tuples, near_name, set_path, unknown_name
 from harness.finetuning.search.space import (
     Choice,
     Choices,
@@ -108,10 +108,7 @@ class PretrainSearch(ConfigModel):
     def _known(cls, space: Any) -> Any:
         for name in space if isinstance(space, Mapping) else ():
             if name not in SEARCHED:
-                raise ValueError(
-                    f"{unknown_name('the pretraining setting', name, SEARCHED)}; others change "
-                    "what the held-out loss measures, or are axes of the grid"
-                )
+                raise ValueError(_not_searched(name))
         return as_tuples(space)
 
     @field_validator("space")
@@ -262,6 +259,17 @@ def best(trials: list[PretrainTrial]) -> PretrainTrial:
         tried = json.dumps([dict(one.params) for one in trials])
         raise ValueError(f"no pretraining setting can be chosen, as all trials diverged: {tried}")
     return trials[[one.number for one in trials].index(min(whole)[1])]
+
+
+def _not_searched(name: str) -> str:
+    """What to do about a setting that has no place in a space."""
+    if near_name(name, SEARCHED) or name.split(".")[0] not in Pretrain.model_fields:
+        return unknown_name("the pretraining setting", name, SEARCHED)
+    return (
+        f"{name} must be an axis of the grid, as trials are compared by their held-out loss, and "
+        "must have its text, tokens, objective, network and budget in common; searched are "
+        f"{', '.join(SEARCHED)}"
+    )
 
 
 def at_edge(name: str, search: PretrainSearch, value: Choice) -> bool:
