@@ -13,7 +13,7 @@ from harness.exchange.checkpoints.selection import of_experiment
 from harness.experiment.declaration import from_data
 from harness.experiment.source import DeclarationError
 from harness.finetuning.search.pretrain_search import TUNING_SEED
-from harness.plan.checks.pretraining import unfit_learning_rate
+from harness.plan.checks.pretraining import shared_learning_rates, unfit_learning_rate
 from harness.plan.factory import make_plan
 from harness.plan.plan import Plan
 from harness.report.search_checks import (
@@ -99,6 +99,16 @@ OWN_RATES = {"adamw": {"learning_rate": [1e-3, 2e-3]}, "adafactor": {"learning_r
 KINDS = {"pretrain.optimizer.kind": ["adamw", "adafactor"]}
 
 
+def test_one_space_of_learning_rates_for_unlike_optimizers_is_a_warning() -> None:
+    (line,) = shared_learning_rates(plan(grid=KINDS))
+    assert line.startswith("adamw, adafactor: one space of optimizer.learning_rate is searched ")
+    assert "for adamw and adafactor, whose rates do not compare" in line
+    alike = {"pretrain.optimizer.kind": ["adamw", "stable_adamw"]}
+    assert not [*shared_learning_rates(plan(grid=alike))]
+    other = {"space": {"batch_size": [16, 32]}}
+    assert not [*shared_learning_rates(plan(other, grid=KINDS))]
+
+
 def test_arms_search_the_space_of_their_optimizer() -> None:
     """With the stages that they have where it is the space of all."""
     found = plan({"space": {}, "optimizers": OWN_RATES}, grid=KINDS)
@@ -107,6 +117,7 @@ def test_arms_search_the_space_of_their_optimizer() -> None:
         alone = plan({"space": space}, grid={"pretrain.optimizer.kind": [kind]})
         assert alone.stages.keys() < found.stages.keys()
     assert not [*unfit_learning_rate(found)]
+    assert not [*shared_learning_rates(found)]
     recipes = {"pretrain.recipe": ["gpt2", "skipgram"], "pretrain.optimizer.kind": ["adafactor"]}
     of_vectors = plan({"space": {}, "optimizers": OWN_RATES}, grid=recipes)  # no search applies
     assert all(line.startswith("skipgram") for line in unfit_learning_rate(of_vectors))
