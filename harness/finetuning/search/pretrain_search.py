@@ -266,9 +266,9 @@ def _not_searched(name: str) -> str:
     if near_name(name, SEARCHED) or name.split(".")[0] not in Pretrain.model_fields:
         return unknown_name("the pretraining setting", name, SEARCHED)
     return (
-        f"{name} cannot be searched, but can be an axis of the grid: trials are compared by held-out "
-        "loss, of which text, tokens, objective, network and budget must be the same; searched are "
-        f"{', '.join(SEARCHED)}"
+        f"{name} cannot be searched, but can be an axis of the grid: trials are compared by "
+        "held-out loss, of which text, tokens, objective, network and budget must be the same; "
+        f"searched are {', '.join(SEARCHED)}"
     )
 
 
