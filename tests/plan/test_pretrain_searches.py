@@ -18,11 +18,13 @@ from harness.plan.factory import make_plan
 from harness.plan.plan import Plan
 from harness.report.search_checks import (
     edges_of_pretraining,
+    has_edges,
     selected_by_reported_losses,
     unsearched_pretraining,
     untuned_pretraining,
 )
 from harness.report.sections.pretrain_search import pretrain_search_section
+from harness.report.sections.total_cost import TRIALS_NOTE, total_cost_section
 from harness.study import Study
 
 EXPERIMENT: dict[str, Any] = {
@@ -143,6 +145,7 @@ def test_the_chosen_rate_on_the_edge_is_that_of_the_optimizer(tmp_path: Path) ->
     assert (adamw[rate], adafactor[rate]) == ("0.01*", "1")
     assert adamw[beta] != "–" and (adamw[decay], adafactor[beta]) == ("–", "–")
     (sentence,) = edges_of_pretraining(study.results)
+    assert has_edges(study.results)
     assert sentence.endswith("adamw optimizer.learning_rate 0.01.")
 
 
@@ -240,6 +243,8 @@ def test_the_report_has_the_chosen_settings(study: Study) -> None:
     assert len(trials.rows) == 2
     assert not [*untuned_pretraining(study.results)]
     assert not [*edges_of_pretraining(study.results)]  # two choices have no inner one
+    assert not has_edges(study.results), "nothing is said of edges"
+    assert TRIALS_NOTE in total_cost_section(study.results).notes
     assert not [*unsearched_pretraining(study.results)]
     (sentence,) = selected_by_reported_losses(study.results)
     assert "on the held-out text." in sentence  # of the only world

@@ -279,10 +279,16 @@ def at_edge(name: str, search: PretrainSearch, value: Choice) -> bool:
     if name not in search.space:
         return False
     found = search.space[name]
-    if not isinstance(found, Range):
-        numbers = [
-            one for one in found if isinstance(one, int | float) and one not in (True, False)
-        ]
-        return len(numbers) == len(found) > 2 and value in (min(numbers), max(numbers))
-    share = found.position(float(value))
-    return not 0.1 <= share <= 0.9
+    if isinstance(found, Range):
+        return not 0.1 <= found.position(float(value)) <= 0.9
+    numbers = _numbers(found)
+    return has_edge(found) and value in (min(numbers), max(numbers))
+
+
+def has_edge(found: Simple) -> bool:
+    """Whether a value of a space can lie within it: of two choices, both are its edge."""
+    return isinstance(found, Range) or 2 < len(_numbers(found)) == len(found)
+
+
+def _numbers(choices: Sequence[Choice]) -> list[int | float]:
+    return [one for one in choices if isinstance(one, int | float) and one not in (True, False)]
