@@ -84,11 +84,6 @@ class Study:
             ValueError: the experiment is invalid or data are missing; one line per problem.
         """
         data: dict[str, Any] = as_declared(experiment)
-        if not isinstance(data, dict):
-            raise ValueError(
-                "an experiment must be a mapping with name, question and pretrain, but is "
-                f"{type(experiment).__name__}; harness.load reads a file"
-            )
         if names := [add_plugin(plugin) for plugin in plugins]:
             data["plugins"] = [*data.get("plugins", ()), *names]
         files = with_files(data, Path(store) / "data")
