@@ -144,7 +144,7 @@ class Source:
         return max(found, key=len, default=keys)
 
     @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> "Source":
+    def from_data(cls, data: Any) -> "Source":
         """Plain data without a file; `experiment` replaces the file in messages.
 
         Raises:
