@@ -167,8 +167,14 @@ def test_a_finetuned_model_predicts_what_its_run_predicted(tmp_path: Path, adapt
         study.finetuned("micro-cola")
     with pytest.raises(ValueError, match="the arm 'no' is not known"):
         study.finetuned("micro-sst2", arm="no")
-    with pytest.raises(ValueError, match=r"must be one of 0\.0, but are 5\.0"):
+    with pytest.raises(ValueError, match=r"seed\) must be \(0, 0\), but is \(5, 0\)"):
         study.finetuned("micro-sst2", pretrain_seed=5)
+
+
+@pytest.mark.parametrize("given", [[1], "quickstart", None])
+def test_an_experiment_that_is_no_mapping_is_refused(given: Any) -> None:
+    with pytest.raises(ValueError, match="must be a mapping with name, question and pretrain, but"):
+        harness.declare(given)
 
 
 def test_the_source_of_a_plugin_is_part_of_the_keys(

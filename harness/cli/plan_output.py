@@ -52,7 +52,7 @@ def print_plan(known: Outlook, console: Console, spread: SeedSpread | None = Non
     plan, experiment = known.plan, known.plan.experiment
     console.print(f"[bold]{experiment.name}[/bold]: {experiment.question}")
     for comparison in experiment.expectations:
-        console.print(f"expected: {comparison}")
+        console.print(f"expected: {comparison.declared_as}", markup=False)
     for change in _variants(plan.declaration):
         console.print(change, markup=False)
     console.print(_arms(plan))

@@ -10,6 +10,8 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 from pydantic_core import to_json
 
+from harness.core.synonyms import SYNONYMS
+
 
 class ConfigModel(BaseModel):
     """A frozen, validated value without unknown fields. Equal values have equal dumps and stage
@@ -133,10 +135,13 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:
 
 
 def near_name(name: object, known: Iterable[str]) -> str:
-    """`did you mean 'x'? ` with the closest of the known names, whatever their case; empty if none
-    is close."""
+    """`did you mean 'x'? ` with the known name that other tools give this one, else the closest of
+    them, whatever their case; empty if none is close."""
     if not isinstance(name, str) or len(name) > MAX_COMPARED:
         return ""
-    names = {one.casefold(): one for one in list(known)[:MAX_COMPARED]}
+    known = list(known)
+    if name in SYNONYMS and SYNONYMS[name] in known:
+        return f"did you mean {SYNONYMS[name]!r}? "
+    names = {one.casefold(): one for one in known[:MAX_COMPARED]}
     near = get_close_matches(name.casefold(), names, n=1)
     return f"did you mean {names[near[0]]!r}? " if near else ""

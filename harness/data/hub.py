@@ -182,6 +182,8 @@ def load_file(file_format: str, path: Path) -> "Dataset":
     ) as error:
         cause = error.__cause__ or error
         reason = LONG_ROW if isinstance(cause, ParserWarning) else one_line(cause)
+        if isinstance(cause, UnicodeDecodeError):
+            reason += "; convert it to UTF-8, for example with iconv"
         raise ValueError(f"{path} cannot be read as {file_format}: {reason}") from error
 
 

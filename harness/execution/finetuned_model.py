@@ -98,9 +98,11 @@ def _unknown_run(wanted: Run, runs: Sequence[Run]) -> str:
     tasks = list(dict.fromkeys(of for one, of, *_ in runs if one == arm))
     if task not in tasks:
         return unknown_name(f"the fine-tuned task of {arm}", task, tasks)
-    seeds = [f"{first}.{second}" for one, of, first, second in runs if (one, of) == (arm, task)]
-    given = f"{wanted[2]}.{wanted[3]}"
-    return f"the seeds (pretrain.finetune) must be one of {', '.join(seeds)}, but are {given}"
+    seeds = [f"({first}, {second})" for one, of, first, second in runs if (one, of) == (arm, task)]
+    return (
+        f"(pretrain_seed, finetune_seed) must be {', '.join(seeds[:-1])}"
+        f"{' or ' if len(seeds) > 1 else ''}{seeds[-1]}, but is ({wanted[2]}, {wanted[3]})"
+    )
 
 
 def load_finetuned(

@@ -56,5 +56,6 @@ def _beside_earlier(plan: Plan, store: Store | None) -> list[str]:
     if store is None or not store.experiments():
         return []
     from harness.execution.earlier_budgets import chance_budgets  # loads pandas
+    from harness.execution.same_name import same_name
 
-    return list(chance_budgets(plan, store))
+    return [*same_name(plan, store), *chance_budgets(plan, store)]

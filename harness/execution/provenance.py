@@ -29,7 +29,7 @@ def provenance() -> dict[str, str]:
         "packages": _packages(),
         "python": platform.python_version(),
         "machine": machine(),
-        "command": _command(sys.argv),
+        "command": _command([_program(sys.argv[0]), *sys.argv[1:]]),
     }
 
 
@@ -41,6 +41,11 @@ def _packages() -> str:
 def machine() -> str:
     """System, architecture and number of CPU cores of this machine."""
     return f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPU cores"
+
+
+def _program(path: str) -> str:
+    """`harness`, also where it was started as `python -m harness`."""
+    return "harness" if path.endswith("harness/__main__.py") else path
 
 
 def _command(words: Iterable[str]) -> str:

@@ -18,6 +18,7 @@ PLACE = ("arm", "kind", "task", "probe", "trial", "pretrain_fraction", *SEEDS)
 """Tags of a run in a study's MLflow experiment that say which stage of which arm it is."""
 UNRECORDED = "the version of the stage"
 """What changed if no recorded field did."""
+DIGEST = "sha256:"
 
 
 @dataclass(frozen=True)
@@ -76,9 +77,18 @@ def _changes(earlier: Mapping[str, object], stage: Stage) -> Iterator[str]:
     )
     differ = [path for path in dict.fromkeys([*old, *new]) if old.get(path) != new.get(path)]
     for path in differ:
-        yield f"{path} {shown(old.get(path))} -> {shown(new.get(path))}"
+        if path == "fingerprint":
+            yield f"content of the data {_short(old.get(path))} -> {_short(new.get(path))}"
+        else:
+            yield f"{path} {shown(old.get(path))} -> {shown(new.get(path))}"
     if not differ and earlier.get("parents", {}) == stage.parents:
         yield UNRECORDED
+
+
+def _short(fingerprint: object) -> str:
+    """A digest by its first characters; a commit of the Hub as it is."""
+    text = str(fingerprint)
+    return text[: len(DIGEST) + 8] if text.startswith(DIGEST) else text
 
 
 def rekeyed_lines(found: Sequence[Rekeyed]) -> list[str]:

@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from harness.core.config import ConfigModel, unknown_name
+from harness.experiment.task_names import elsewhere
 from harness.finetuning.adaptation import AnyAdaptation, Full
 from harness.finetuning.continued_pretraining import ContinuedPretraining
 from harness.finetuning.diagnostics import DIAGNOSTICS
@@ -129,6 +130,9 @@ class Evaluate(ConfigModel):
     def _tasks(cls, tasks: tuple[str, ...] | None, info: ValidationInfo) -> tuple[str, ...] | None:
         given = info.data.get("suite")  # absent if it is invalid
         suite = as_suite(given) if given else None
+        for name in tasks or ():
+            if suite and name not in suite.tasks and (why := elsewhere(name, suite)):
+                raise ValueError(why)
         where, known = (f"in {suite.name} ", suite.tasks) if suite else ("", tasks or ())
         return tasks and _checked_names(tasks, "the task", known, where)
 

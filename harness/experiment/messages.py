@@ -11,6 +11,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from harness.core.config import KIND_FIELDS, ConfigModel, unknown_name
+from harness.core.synonyms import SYNONYMS
+from harness.data.corpora.local_files import source_of
 from harness.experiment.field_hints import field_hint, models_of
 from harness.experiment.recipe_defaults import NAMED
 from harness.experiment.yaml_reader import Keys
@@ -44,10 +46,17 @@ MAPPINGS = {
 }
 """Field with names to an example of what it also takes."""
 FORMS = {
+    "tasks": "must be a list of tasks of the suite, or a mapping to data of your own, such as "
+    "{reviews: {data: train.csv}}",
+    "budget": "must be a mapping with a unit, such as {tokens: 1M}",
+    "seeds": "must be a mapping of fields, such as {pretrain: 3, finetune: 1}",
+    "evaluate": "must be a mapping of fields, such as {suite: micro-glue-v1}",
     "suite": "must be a name in 'harness list suites', or a mapping with name and tasks "
-    "(leave it out for the default)"
+    "(leave it out for the default)",
 }
 """Field that takes names or fields to what it must be."""
+TYPING_ERROR = 0.85
+"""Least similarity of a name to another one that it was meant to be."""
 MAX_PROBLEMS = 100
 """Number of problems after which a file is not checked further."""
 MAX_SHOWN = 60
@@ -119,10 +128,13 @@ def _message(detail: ErrorDetails, keys: Keys, model: type[ConfigModel]) -> str:
         message = str(context["error"])
         return f"{name} {message}" if message.startswith("must ") else f"{name}: {message}"
     if isinstance(given, str) and keys[-1] in NAMED and "type" in kind:
+        if keys[-1] == "corpus" and (source := source_of(given)):
+            form = f"{{source: {source}, path: {given}}}"
+            return f"{name} must be a name or a mapping, but is the path {given!r}; write {form}"
         unknown = unknown_name(f"the {keys[-1]}", given, NAMED[str(keys[-1])])
         return f"{name}: {unknown}{MAPPINGS.get(str(keys[-1]), '')}"
     must = MUST[kind].format(**context) if kind in MUST else detail["msg"]
-    if kind.startswith("model_"):
+    if kind.startswith("model_") or kind == "tuple_type":
         must = FORMS.get(str(keys[-1]), must)
     return f"{name} {must}, but is {shown(given)}{_near(given, context.get('expected', ''))}"
 
@@ -133,9 +145,10 @@ def _whole(value: Any) -> Any:
 
 
 def _unknown_field(name: str, holder: str, known: Mapping[str, FieldInfo]) -> str:
-    """The message with the closest name in the same mapping, else with the field's own place."""
-    place = None if get_close_matches(name, known) else field_hint(name, holder)
-    if place:
+    """The message with a name in the same mapping that is the same in other tools, or nearly the
+    same; else with the field's own place; else with the closest name in the same mapping."""
+    is_here = SYNONYMS.get(name) in known or get_close_matches(name, known, cutoff=TYPING_ERROR)
+    if not is_here and (place := field_hint(name, holder)):
         return f"the field {name!r} is not known; did you mean {place}?"
     return unknown_name("the field", name, known)
 

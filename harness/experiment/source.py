@@ -144,12 +144,15 @@ class Source:
         return max(found, key=len, default=keys)
 
     @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> "Source":
+    def from_data(cls, data: Any) -> "Source":
         """Plain data without a file; `experiment` replaces the file in messages.
 
         Raises:
-            DeclarationError: a value cannot be represented in YAML.
+            DeclarationError: no mapping, or a value cannot be represented in YAML.
         """
+        if not isinstance(data, Mapping):
+            found = f"must be a mapping with name, question and pretrain, but is {shown(data)}"
+            raise DeclarationError([f"experiment {found}; harness.load reads a file"])
         try:
             plain = from_json(to_json(data, inf_nan_mode="constants"))
         except ValueError as error:

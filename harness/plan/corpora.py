@@ -95,6 +95,11 @@ def _tokens(plan: Plan, arms: list[Arm]) -> str:
     return f"{shown} tokens for training" if is_known else f"about {shown} tokens for training"
 
 
+def times(value: float) -> str:
+    """A number of passes with two digits, without an exponent: `1.9`, `120`."""
+    return f"{value:.2g}" if value < 99.5 else f"{float(f'{value:.2g}'):,.0f}"
+
+
 def _range(values: list[float]) -> str:
-    low, high = f"{min(values):.2g}", f"{max(values):.2g}"
+    low, high = times(min(values)), times(max(values))
     return low if low == high else f"{low} to {high}"

@@ -10,7 +10,7 @@ from harness.analysis.frames.scores import scores_frame
 from harness.analysis.frames.trials import selected_trials, trials_frame
 from harness.analysis.results import Results
 from harness.core.rounding import one_decimal
-from harness.finetuning.search.pretrain_search import at_edge, is_pretrained, is_searched
+from harness.finetuning.search.pretrain_search import at_edge, has_edge, is_pretrained, is_searched
 from harness.finetuning.search.trials import WORST
 from harness.models import is_baseline
 from harness.report.run_checks import family, planned_runs
@@ -73,6 +73,14 @@ def selected_by_reported_losses(results: Results) -> Iterator[str]:
             "reported losses are those of other seeds, but on the same text, so they are slightly "
             "optimistic; scores of tasks are not."
         )
+
+
+def has_edges(results: Results) -> bool:
+    """Whether the chosen pretraining settings of an arm could lie within what was tried."""
+    search = results.experiment.sweep.pretrain
+    return search is not None and any(
+        has_edge(found) for space in search.spaces for found in space.values()
+    )
 
 
 def edges_of_pretraining(results: Results) -> Iterator[str]:

@@ -122,7 +122,7 @@ def _checked(results: Results, table: Table, scores: RunScores) -> dict[str, lis
         found["diverged runs"] = run_checks.diverged(results)
     if len(trials) and len(trained) > 1:
         found["unequal numbers of trials"] = search_checks.unequal_trials(results)
-    if len(results.get(pretrain_trials_frame)):
+    if len(results.get(pretrain_trials_frame)) and search_checks.has_edges(results):
         name = "chosen pretraining settings on the edge of what was tried"
         found[name] = search_checks.edges_of_pretraining(results)
     if beside := search_checks.holdout_beside_dev(results):

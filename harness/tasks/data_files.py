@@ -74,8 +74,7 @@ def header(file: Path, file_format: str) -> list[str]:
         head = pd.read_csv(file, nrows=0, **_csv_options(file_format))
         names = [str(name) for name in head.columns]
     except (OSError, ValueError) as error:  # errors of pandas and pyarrow are one of them
-        reason = " ".join(str(error).split())
-        raise ValueError(f"{file} must be {file_format} in UTF-8, but: {reason}") from error
+        raise ValueError(_unreadable(file, file_format, error)) from error
     _check_separator(file, file_format, names)
     return names
 
@@ -117,8 +116,13 @@ def first_rows(file: Path, file_format: str, number: int) -> dict[str, list[Any]
         frame = pd.read_csv(file, nrows=number, **options)
         return {str(name): column.tolist() for name, column in frame.items()}
     except (OSError, ValueError) as error:
-        reason = " ".join(str(error).split())
-        raise ValueError(f"{file} must be {file_format} in UTF-8, but: {reason}") from error
+        raise ValueError(_unreadable(file, file_format, error)) from error
+
+
+def _unreadable(file: Path, file_format: str, error: Exception) -> str:
+    advice = "; convert it, for example with iconv" if isinstance(error, UnicodeDecodeError) else ""
+    reason = " ".join(str(error).split())
+    return f"{file} must be {file_format} in UTF-8, but: {reason}{advice}"
 
 
 def _csv_options(file_format: str) -> dict[str, Any]:

@@ -5,17 +5,15 @@ error that names them. A field that is given is never changed.
 """
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
-from harness.core.files import file_exists, searched_from, user_path
-from harness.data import hub
-from harness.data.digests import digest
+from harness.core.files import user_path
 from harness.tasks.column_roles import Rows, label_column, text_columns
 from harness.tasks.data_files import evaluation_file, format_of, header
+from harness.tasks.file_rows import column_of, listed, read_rows
 from harness.tasks.labels import class_name
 from harness.tasks.loaders import DATASETS
 from harness.tasks.task import HOLDOUT_SPLIT, Split
@@ -29,6 +27,7 @@ MIN_EXAMPLES, MIN_HOLDOUT_EXAMPLES = 8, 10
 MAX_CLASSES = 100
 MAX_MAJORITY = 0.75
 """Largest share of a class at which accuracy is the first metric; else it is macro F1."""
+_DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
 SCORE_NAMES = ("score", "similarity", "relatedness")
 """Names of columns whose whole numbers are values and not classes."""
 
@@ -68,11 +67,11 @@ def inferred(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def _completed(fields: dict[str, Any]) -> dict[str, Any]:
     source, files = fields["data"]["source"], fields["data"]["files"]
-    rows = {"train": _read(source, files["train"])}
+    rows = {"train": read_rows(source, files["train"])}
     fields = _with_columns(fields, rows["train"])
     fields, split = _with_dev_split(fields)
     if split and split in fields["data"]["files"]:
-        rows[split] = _read(source, fields["data"]["files"][split])
+        rows[split] = read_rows(source, fields["data"]["files"][split])
     _check_texts(fields, rows)
     labels = {name: _labels(columns, fields, name) for name, columns in rows.items()}
     train_size = _train_size(len(labels["train"]), fields["data"])
@@ -123,11 +122,19 @@ def _majority(names: Sequence[str]) -> float:
 
 
 def _check_classes(fields: Mapping[str, Any], names: Mapping[str, Sequence[str]]) -> None:
+    spellings: dict[str, str] = {}
+    for name in fields["labels"]:
+        other = spellings.setdefault(" ".join(name.casefold().split()), name)
+        if other != name:
+            raise ValueError(
+                f"classes must differ in more than case and spaces, but {fields['label_field']!r} "
+                f"has {other!r} and {name!r}; correct the file, or set labels to list all classes"
+            )
     for split, column in names.items():
         if missing := sorted(set(column) - set(fields["labels"])):
             raise ValueError(
-                f"the labels of {split} must be in the train file, too, but {_listed(missing)} of "
-                f"{fields['label_field']!r} is not: train has {_listed(fields['labels'])}; set "
+                f"the labels of {split} must be in the train file, too, but {listed(missing)} of "
+                f"{fields['label_field']!r} is not: train has {listed(fields['labels'])}; set "
                 f"labels to list all classes"
             )
 
@@ -155,27 +162,10 @@ def _with_dev_split(fields: dict[str, Any]) -> tuple[dict[str, Any], str | None]
     return {**fields, "data": data, "evaluation": [Split(name=split).model_dump()]}, split
 
 
-def _read(source: str, file: str) -> Rows:
-    path = user_path(file)
-    if not file_exists(path):
-        raise ValueError(f"needs the file {path}, but it does not exist{searched_from(path)}")
-    if source not in hub.FILE_FORMATS:
-        raise ValueError(f"data.source must be {_listed(hub.FILE_FORMATS)}, but is {source!r}")
-    header(path, source)  # another separator is named here
-    return _cached(source, path, digest([path]))
-
-
-@lru_cache(maxsize=8)
-def _cached(source: str, path: Path, content: str) -> Rows:
-    """The columns of a file; the digest of its content is a key of the cache only."""
-    rows: Rows = hub.load_file(source, path)[:]
-    return rows
-
-
 def _check_texts(fields: Mapping[str, Any], files: Mapping[str, Rows]) -> None:
     for split, rows in files.items():
         for field in (field for field in fields["text_fields"] if "{" not in field):
-            for row, text in enumerate(_column(rows, field, split), start=1):
+            for row, text in enumerate(column_of(rows, field, split), start=1):
                 if not isinstance(text, str) or not text.strip():
                     given = "is empty" if text is None or text == "" else f"has {text!r}"
                     raise ValueError(
@@ -186,7 +176,7 @@ def _check_texts(fields: Mapping[str, Any], files: Mapping[str, Rows]) -> None:
 def _labels(rows: Rows, fields: Mapping[str, Any], split: str) -> list[Any]:
     """The labels of one file: all numbers, or all text."""
     field = fields["label_field"]
-    column = list(_column(rows, field, split))
+    column = list(column_of(rows, field, split))
     for row, value in enumerate(column, start=1):
         if value is None or value == "":
             raise ValueError(
@@ -211,12 +201,6 @@ def _is_number(value: Any) -> bool:
         return False
 
 
-def _column(rows: Rows, field: str, split: str) -> Sequence[Any]:
-    if field not in rows:
-        raise ValueError(f"needs the column {field!r}, but {split} has {', '.join(rows)}")
-    return rows[field]
-
-
 def _kind(labels: Sequence[Any], fields: Mapping[str, Any]) -> str:
     """Fractions, and whole numbers named as scores, are values; all else are classes."""
     field, distinct = fields["label_field"], set(labels)
@@ -226,6 +210,11 @@ def _kind(labels: Sequence[Any], fields: Mapping[str, Any]) -> str:
         )
     if "kind" in fields:
         return str(fields["kind"])
+    if "labels" not in fields and all(_DECIMAL_COMMA.fullmatch(str(value)) for value in distinct):
+        raise ValueError(
+            f"numbers must have a decimal point, but {field!r} has {labels[0]!r}; correct the "
+            f"file, or set kind to classification if these are names of classes"
+        )
     is_score = all(type(value) is int for value in distinct) and field.lower() in SCORE_NAMES
     if len(distinct) > 2 and (is_score or all(isinstance(value, float) for value in distinct)):
         return "regression"
@@ -263,8 +252,3 @@ def _train_size(num_rows: int, data: Mapping[str, Any]) -> int:
             f"{num_rows}{hint}"
         )
     return round(num_rows * (1 - (fraction or 0)))
-
-
-def _listed(names: Sequence[str] | Mapping[str, Any], most: int = 10) -> str:
-    shown = list(names)
-    return ", ".join(shown[:most]) + (", ..." if len(shown) > most else "")

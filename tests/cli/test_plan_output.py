@@ -24,6 +24,14 @@ def cells(output: str, path: str) -> list[str]:
     return line.split()[1:]
 
 
+def test_expectations_stand_with_what_is_predicted() -> None:
+    grid = {"pretrain.objective.masking": ["static", "dynamic"]}
+    expect = [{"average": "dynamic > static", "predicted": 1.5}, "dynamic = static within 2"]
+    output = printed(planned(grid=grid, expect=expect))
+    assert "expected: dynamic > static, predicted +1.5\n" in output
+    assert "expected: dynamic = static within 2\n" in output
+
+
 def test_what_sets_a_field_where_recipe_and_size_vary() -> None:
     grid = {
         "network": {

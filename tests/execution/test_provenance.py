@@ -25,6 +25,12 @@ def test_the_command_that_runs_it_again(tmp_path: Path, monkeypatch: pytest.Monk
     assert run_again(Path("none.yaml"), []) == provenance()["command"]
 
 
+@pytest.mark.parametrize("program", ["/a/harness/__main__.py", "/venv/bin/harness", "harness"])
+def test_the_program_is_named_as_in_the_docs(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", [program, "run", "x.yaml"])
+    assert provenance()["command"] == "harness run x.yaml"
+
+
 def test_corpora_and_tasks_have_fingerprints() -> None:
     def stage(kind: str, label: str, **spec: str) -> Stage:
         return Stage(kind, label, label, spec, {}, 0.0)

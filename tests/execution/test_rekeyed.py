@@ -1,5 +1,6 @@
 """Finished stages whose keys a change has made obsolete, with made-up results of real plans."""
 
+import re
 from pathlib import Path
 from shutil import copytree
 from typing import Any
@@ -113,6 +114,19 @@ def test_adopted_stages_are_finished_and_say_why(store: Store) -> None:
         assert result.adopted == texts.get(stage.kind, "")
     assert rekeyed(plan, store, store.finished()) == []
     assert store.finished().keys() == before.keys() | plan.stages.keys()
+
+
+def test_files_that_changed_are_named_as_data(tmp_path: Path) -> None:
+    text = tmp_path / "own.txt"
+    corpus = {"source": "text", "path": str(text)}
+    own = EXPERIMENT | {"pretrain": EXPERIMENT["pretrain"] | {"corpus": corpus}}
+    text.write_text("a text .\n\nanother text .\n")
+    store = fill(Store(tmp_path / "runs"), harness.declare(own).plan)
+    text.write_text("a text .\n\na changed text .\n")
+    lines = rekeyed_lines(rekeyed(harness.declare(own).plan, store, store.finished()))
+    digest = "sha256:[0-9a-f]{8}"
+    line = f"content of the data {digest} -> {digest}: 1 tokenizer, 1 tokenize"
+    assert re.fullmatch(line, lines[0]) and lines[1].startswith("stages after these: ")
 
 
 def test_plan_and_command_name_them(store: Store, tmp_path: Path) -> None:

@@ -221,7 +221,25 @@ def test_errors_of_an_override_name_it(valid: Path, override: str, expected: str
     [
         ("pretrain.lr=1e-4", "'lr' is not known; did you mean pretrain.optimizer.learning_rate?"),
         ("pretrain.mask_rate=0.3", "did you mean pretrain.objective.transform.mask_rate?"),
-        ("evaluate.finetune.lr=1e-4", "did you mean evaluate.finetune.learning_rate?"),
+        ("evaluate.finetune.lr=1e-4", "did you mean 'learning_rate'?"),
+        ("lr=1e-4", "did you mean pretrain.optimizer.learning_rate or evaluate.finetune.learn"),
+        ("evaluate.weight_decay=0", "did you mean evaluate.finetune.weight_decay?"),
+        ("pretrain.model.layers=3", "did you mean pretrain.size.num_layers?"),
+        ("pretrain.model.hidden_size=64", "did you mean pretrain.size.hidden_size?"),
+        ("pretrain.model.num_attention_heads=2", "did you mean pretrain.size.num_heads?"),
+        ("pretrain.vocab_size=900", "did you mean pretrain.tokenizer.vocab_size?"),
+        ("pretrain.epochs=3", "did you mean pretrain.budget?"),
+        ("pretrain.budget.epochs=3", "'epochs' is not known; known: tokens, steps"),
+        ("pretrain.budget.updates=3", "did you mean 'steps'?"),
+        ("sweep.lr=1e-4", "did you mean sweep.space.learning_rate?"),
+        ("sweep.search_space=3", "did you mean 'space'?"),
+        ("tasks=[micro-sst2]", "did you mean evaluate.tasks?"),
+        ("seed=1", "did you mean 'seeds'?"),
+        ("evaluate.tasks=[sst2]", "did you mean 'micro-sst2'? it is a task of glue-v1: set evalua"),
+        ("evaluate.tasks=train.csv", "or a mapping to data of your own, such as {reviews: {data:"),
+        ("pretrain.corpus=my.txt", "is the path 'my.txt'; write {source: text, path: my.txt}"),
+        ("pretrain.corpus=a/*.jsonl.gz", "write {source: jsonl, path: a/*.jsonl.gz}"),
+        ("pretrain.budget=1M", "must be a mapping with a unit, such as {tokens: 1M}, but is '1M'"),
         ("evaluate.max_length=64", "did you mean evaluate.protocol.max_sequence_length?"),
         (
             "pretrain.corpus=redpajama",
@@ -236,6 +254,15 @@ def test_what_users_of_other_tools_write_gets_a_hint(
 ) -> None:
     found = [problem for problem in problems(valid, override) if problem.startswith("--set")]
     assert len(found) == 1 and expected in found[0]
+
+
+def test_a_file_among_the_names_of_tasks_is_answered_with_its_mapping(
+    valid: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "reviews.csv"
+    file.write_text("text,label\n")
+    (problem,) = problems(valid, f"evaluate.tasks=[{file}]")
+    assert problem.endswith(f"are a mapping, such as {{reviews: {{data: {file}}}}}")
 
 
 def test_a_count_may_have_a_unit(valid: Path) -> None:

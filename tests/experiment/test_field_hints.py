@@ -1,7 +1,8 @@
 """Hints for fields under other tools' names."""
 
+from harness.core.synonyms import SYNONYMS
 from harness.experiment.experiment import Experiment
-from harness.experiment.field_hints import SYNONYMS, _paths
+from harness.experiment.field_hints import _paths
 from harness.pretraining.recipes.pretrain import Pretrain
 
 

@@ -13,16 +13,18 @@ from harness.exchange.checkpoints.selection import of_experiment
 from harness.experiment.declaration import from_data
 from harness.experiment.source import DeclarationError
 from harness.finetuning.search.pretrain_search import TUNING_SEED
-from harness.plan.checks.pretraining import unfit_learning_rate
+from harness.plan.checks.pretraining import shared_learning_rates, unfit_learning_rate
 from harness.plan.factory import make_plan
 from harness.plan.plan import Plan
 from harness.report.search_checks import (
     edges_of_pretraining,
+    has_edges,
     selected_by_reported_losses,
     unsearched_pretraining,
     untuned_pretraining,
 )
 from harness.report.sections.pretrain_search import pretrain_search_section
+from harness.report.sections.total_cost import TRIALS_NOTE, total_cost_section
 from harness.study import Study
 
 EXPERIMENT: dict[str, Any] = {
@@ -99,6 +101,16 @@ OWN_RATES = {"adamw": {"learning_rate": [1e-3, 2e-3]}, "adafactor": {"learning_r
 KINDS = {"pretrain.optimizer.kind": ["adamw", "adafactor"]}
 
 
+def test_one_space_of_learning_rates_for_unlike_optimizers_is_a_warning() -> None:
+    (line,) = shared_learning_rates(plan(grid=KINDS))
+    assert line.startswith("adamw, adafactor: one space of optimizer.learning_rate is searched ")
+    assert "for adamw and adafactor, whose rates do not compare" in line
+    alike = {"pretrain.optimizer.kind": ["adamw", "stable_adamw"]}
+    assert not [*shared_learning_rates(plan(grid=alike))]
+    other = {"space": {"batch_size": [16, 32]}}
+    assert not [*shared_learning_rates(plan(other, grid=KINDS))]
+
+
 def test_arms_search_the_space_of_their_optimizer() -> None:
     """With the stages that they have where it is the space of all."""
     found = plan({"space": {}, "optimizers": OWN_RATES}, grid=KINDS)
@@ -107,6 +119,7 @@ def test_arms_search_the_space_of_their_optimizer() -> None:
         alone = plan({"space": space}, grid={"pretrain.optimizer.kind": [kind]})
         assert alone.stages.keys() < found.stages.keys()
     assert not [*unfit_learning_rate(found)]
+    assert not [*shared_learning_rates(found)]
     recipes = {"pretrain.recipe": ["gpt2", "skipgram"], "pretrain.optimizer.kind": ["adafactor"]}
     of_vectors = plan({"space": {}, "optimizers": OWN_RATES}, grid=recipes)  # no search applies
     assert all(line.startswith("skipgram") for line in unfit_learning_rate(of_vectors))
@@ -132,6 +145,7 @@ def test_the_chosen_rate_on_the_edge_is_that_of_the_optimizer(tmp_path: Path) ->
     assert (adamw[rate], adafactor[rate]) == ("0.01*", "1")
     assert adamw[beta] != "–" and (adamw[decay], adafactor[beta]) == ("–", "–")
     (sentence,) = edges_of_pretraining(study.results)
+    assert has_edges(study.results)
     assert sentence.endswith("adamw optimizer.learning_rate 0.01.")
 
 
@@ -229,6 +243,8 @@ def test_the_report_has_the_chosen_settings(study: Study) -> None:
     assert len(trials.rows) == 2
     assert not [*untuned_pretraining(study.results)]
     assert not [*edges_of_pretraining(study.results)]  # two choices have no inner one
+    assert not has_edges(study.results), "nothing is said of edges"
+    assert TRIALS_NOTE in total_cost_section(study.results).notes
     assert not [*unsearched_pretraining(study.results)]
     (sentence,) = selected_by_reported_losses(study.results)
     assert "on the held-out text." in sentence  # of the only world

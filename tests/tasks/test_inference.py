@@ -188,6 +188,14 @@ def test_given_fields_are_kept_and_equal_the_inferred_ones(tmp_path: Path) -> No
         ),
         (frame(label=["1", "2"] * 29 + ["1", "good"]), None, "all numbers or all text.*'good'"),
         (frame(label=[0.5, 1.0] * 30), None, "two fractions.*set kind to regression"),
+        (frame(label=["1,5", "2,25"] * 30), None, "a decimal point, but 'label' has '1,5'"),
+        (
+            frame(label=["good", "Good", "bad"] * 20),
+            None,
+            "more than case and spaces, but 'label' has 'Good' and 'good'; correct the file",
+        ),
+        (frame(0), None, r"train\.csv must have rows below .*text.*, but has none"),
+        (frame(), frame(0), r"dev\.csv must have rows below .*, but has none"),
         (frame(20), None, r"at least 50 examples to hold out 20% of them, but .* has 20"),
         (frame(6), frame(), r"at least 8 examples, but .*train.csv has 6"),
         (
@@ -233,6 +241,29 @@ def test_wrong_fields_are_one_line(
     written(tmp_path, frame())
     with pytest.raises(ValueError, match=message):
         inferred({"name": "mine", **fields})
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", r"train\.csv must have names of columns and rows, but is empty"),
+        ("text,label\nfine,good\n".encode("utf-16"), "in UTF-8.*iconv"),
+        (b"text,label\n" + b"fine meal,good\n" * 9_000 + b"caf\xe9,bad\n", "utf-8.*with iconv"),
+    ],
+    ids=["empty", "utf16", "latin1_late"],
+)
+def test_other_content_is_one_line(tmp_path: Path, content: bytes, message: str) -> None:
+    file = tmp_path / "train.csv"
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match=message) as caught:
+        inferred({"name": "mine", "data": str(file)})
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    (tmp_path / "train.csv").mkdir()
+    with pytest.raises(ValueError, match=r"train\.csv, but it is a folder$"):
+        inferred({"name": "mine", "data": str(tmp_path / "train.csv")})
 
 
 def test_tasks_that_are_not_on_files_are_left_alone() -> None:

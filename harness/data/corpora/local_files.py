@@ -22,6 +22,15 @@ MAX_CHARACTERS = 2**24
 """Longest document and line: beyond it, a file without line ends would fill the memory."""
 
 
+def source_of(path: str) -> str | None:
+    """The source that reads a path, by its suffixes; `text` for other patterns and for what exists;
+    null for what is no path."""
+    suffixes = Path(path).suffixes
+    named = next((source for source, suffix in SUFFIXES.items() if suffix in suffixes), None)
+    is_path = "*" in path or user_path(path).exists()
+    return named or ("text" if is_path else None)
+
+
 def corpus_files(corpus: LocalCorpus) -> list[Path]:
     """The files of a local corpus, sorted.
 

@@ -11,6 +11,7 @@ from harness.data.corpora.sources import Corpus, MicroworldCorpus, TaskCorpus, s
 from harness.execution.provenance import provenance
 from harness.experiment.recipe_defaults import resolve_pretrain
 from harness.finetuning.search.pretrain_search import BEST, with_settings
+from harness.plan.learned_vocabularies import VOCAB_SIZE
 from harness.plan.plan import CHOSEN
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.store.store import StageResult, Store
@@ -89,6 +90,8 @@ class Card:
     """Of the stage that left the network."""
     metrics: Mapping[str, float]
     """Of the pretraining stage."""
+    vocab_size: int | None = None
+    """Entries that the tokenizer has learned; null: not known, as of a checkpoint."""
     steps: Sequence[Step] = ()
     """Runs of continued pretraining, in order."""
     task_steps: Sequence[TaskStep] = ()
@@ -175,3 +178,10 @@ def with_chosen_settings(run: Pretrain, record: StageResult, store: Store) -> Pr
             "run the experiment again"
         )
     return with_settings(run, json.loads((store.files(found) / BEST).read_text()))
+
+
+def learned_vocab_size(record: StageResult, store: Store) -> int | None:
+    """Entries that the tokenizer of a pretraining run has learned; null if they are not known."""
+    tokenizer = store.find(store.spec(record)["parents"].get("tokenizer", ""))
+    learned = tokenizer.metrics.get(VOCAB_SIZE) if tokenizer else None
+    return int(learned) if learned else None

@@ -45,7 +45,8 @@ def _of_checkpoint(card: Card) -> list[tuple[str, str]]:
 
 
 def _of_run(card: Card) -> list[tuple[str, str]]:
-    run, cost, metrics = card.run, pretraining_cost(card.run), card.metrics
+    run, metrics = card.run, card.metrics
+    cost = pretraining_cost(run, card.vocab_size)
     figures = {
         "parameters": num_parameters(card),
         "updates": metrics.get("steps"),
@@ -56,7 +57,7 @@ def _of_run(card: Card) -> list[tuple[str, str]]:
         ("objective", run.objective.formula),
         ("corpus", corpus_line(run.corpus)),
         ("licence of the corpus", corpus_licence(run.corpus)),
-        ("tokenizer", f"{run.tokenizer.algorithm}, up to {run.tokenizer.vocab_size:,} entries"),
+        ("tokenizer", f"{run.tokenizer.algorithm}, {_entries(card)} entries"),
         *((name, f"{value:,.0f}") for name, value in figures.items() if value is not None),
         *([("FLOPs", f"{cost.flops:.3g}")] if cost.flops is not None else []),
     ]
@@ -74,12 +75,14 @@ def _recipe(card: Card) -> str:
     return f"{card.recipe}, with changes to: {', '.join(changes)}" if changes else card.recipe
 
 
-def num_parameters(card: Card) -> int | None:
-    """Number of parameters: of the files, or as declared before they are written.
+def _entries(card: Card) -> str:
+    declared = f"up to {card.run.tokenizer.vocab_size:,}"
+    return f"{card.vocab_size:,}" if card.vocab_size else declared
 
-    The tokenizer may have fewer entries than declared.
-    """
-    return card.parameters or pretraining_cost(card.run).parameters
+
+def num_parameters(card: Card) -> int | None:
+    """Number of parameters: of the files, or as counted before they are written."""
+    return card.parameters or pretraining_cost(card.run, card.vocab_size).parameters
 
 
 def corpus_line(corpus: Text) -> str:

@@ -25,6 +25,7 @@ from harness.exchange.checkpoints.card_data import (
     CardScores,
     MainScore,
     history,
+    learned_vocab_size,
     recorded_run,
     with_chosen_settings,
 )
@@ -198,6 +199,7 @@ def _selected(
         key=record.key,
         made_with=record.made_with,
         metrics=first.metrics,
+        vocab_size=learned_vocab_size(first, store),
         steps=steps,
         task_steps=task_steps,
         scores=scores,

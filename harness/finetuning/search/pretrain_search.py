@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from harness.core.config import ConfigModel, as_tuples, set_path, unknown_name
+from harness.core.config import ConfigModel, as_tuples, near_name, set_path, unknown_name
 from harness.finetuning.search.space import (
     Choice,
     Choices,
@@ -108,10 +108,7 @@ class PretrainSearch(ConfigModel):
     def _known(cls, space: Any) -> Any:
         for name in space if isinstance(space, Mapping) else ():
             if name not in SEARCHED:
-                raise ValueError(
-                    f"{unknown_name('the pretraining setting', name, SEARCHED)}; others change "
-                    "what the held-out loss measures, or are axes of the grid"
-                )
+                raise ValueError(_not_searched(name))
         return as_tuples(space)
 
     @field_validator("space")
@@ -264,6 +261,17 @@ def best(trials: list[PretrainTrial]) -> PretrainTrial:
     return trials[[one.number for one in trials].index(min(whole)[1])]
 
 
+def _not_searched(name: str) -> str:
+    """What to do about a setting that has no place in a space."""
+    if near_name(name, SEARCHED) or name.split(".")[0] not in Pretrain.model_fields:
+        return unknown_name("the pretraining setting", name, SEARCHED)
+    return (
+        f"{name} cannot be searched, but can be an axis of the grid: trials are compared by "
+        "held-out loss, of which text, tokens, objective, network and budget must be the same; "
+        f"searched are {', '.join(SEARCHED)}"
+    )
+
+
 def at_edge(name: str, search: PretrainSearch, value: Choice) -> bool:
     """Whether a chosen value lies on the edge of what was tried, beyond which may be better ones:
     the least or largest choice, or the outer tenth of a range. False if the arm of the search does
@@ -271,10 +279,16 @@ def at_edge(name: str, search: PretrainSearch, value: Choice) -> bool:
     if name not in search.space:
         return False
     found = search.space[name]
-    if not isinstance(found, Range):
-        numbers = [
-            one for one in found if isinstance(one, int | float) and one not in (True, False)
-        ]
-        return len(numbers) == len(found) > 2 and value in (min(numbers), max(numbers))
-    share = found.position(float(value))
-    return not 0.1 <= share <= 0.9
+    if isinstance(found, Range):
+        return not 0.1 <= found.position(float(value)) <= 0.9
+    numbers = _numbers(found)
+    return has_edge(found) and value in (min(numbers), max(numbers))
+
+
+def has_edge(found: Simple) -> bool:
+    """Whether a value of a space can lie within it: of two choices, both are its edge."""
+    return isinstance(found, Range) or 2 < len(_numbers(found)) == len(found)
+
+
+def _numbers(choices: Sequence[Choice]) -> list[int | float]:
+    return [one for one in choices if isinstance(one, int | float) and one not in (True, False)]

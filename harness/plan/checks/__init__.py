@@ -12,6 +12,7 @@ from harness.plan.checks.lengths import long_texts
 from harness.plan.checks.pretraining import (
     few_neighbours,
     long_warmup,
+    shared_learning_rates,
     unfilled_vocabulary,
     unfit_learning_rate,
 )
@@ -35,6 +36,7 @@ CHECKS: Mapping[str, Callable[[Plan], Iterator[str]]] = {
     "long_warmup": long_warmup,
     "few_neighbours": few_neighbours,
     "unfit_learning_rate": unfit_learning_rate,
+    "shared_learning_rates": shared_learning_rates,
     "unfilled_vocabulary": unfilled_vocabulary,
     "repeated_text": repeated_text,
     "unequal_text": unequal_text,

@@ -71,6 +71,7 @@ def few_updates(plan: Plan) -> Iterator[str]:
     """Runs of few updates, with the batch size or the budget that would give more; if their tokens
     are few, too, with the budget that gives enough of both."""
     few = _few_tokens(plan)
+    arms: dict[str, list[str]] = defaultdict(list)
     for steps, names, run in grouped_runs(plan):
         groups: dict[FewTokens | None, list[str]] = defaultdict(list)
         for name in names if steps < FEW_UPDATES else ():
@@ -81,7 +82,8 @@ def few_updates(plan: Plan) -> Iterator[str]:
             if tokens:
                 also = f", and {tokens}"
                 more = raised_budget(run, max(tokens.factor, FEW_UPDATES / steps))
-            yield f"{', '.join(group)}: {found} network hardly learns{also}; {more}"
+            arms[f"{found} network hardly learns{also}; {more}"] += group
+    yield from (f"{', '.join(names)}: {text}" for text, names in arms.items())
 
 
 def few_tokens(plan: Plan) -> Iterator[str]:

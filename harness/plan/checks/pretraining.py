@@ -116,6 +116,27 @@ def unfit_learning_rate(plan: Plan) -> Iterator[str]:
             )
 
 
+def shared_learning_rates(plan: Plan) -> Iterator[str]:
+    """One space of learning rates for arms whose optimisers make updates of different sizes."""
+    name = "optimizer.learning_rate"
+    searched = [
+        arm for arm in plan.arms if is_searched(arm.pretrain) and arm.name in plan.search_of_arms
+    ]
+    spaces: dict[str, dict[str, str]] = {}
+    for arm in searched:
+        if found := plan.search_of_arms[arm.name].space.get(name):
+            kinds = spaces.setdefault(str(found), {})
+            kinds.setdefault(arm.pretrain.optimizer.kind, arm.name)
+    for kinds in spaces.values():
+        (first, _), *others = kinds.items()
+        if unlike := [kind for kind, _ in others if not _are_alike(first, kind)]:
+            yield (
+                f"{', '.join(kinds.values())}: one space of {name} is searched for "
+                f"{' and '.join([first, *unlike])}, whose rates do not compare; give each kind its "
+                "own in sweep.pretrain.optimizers"
+            )
+
+
 def _are_alike(kind: str, other: str) -> bool:
     """Whether one learning rate suits both optimisers."""
     return kind == other or not {kind, other} & {*UNLIKE_ADAMW}

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from harness.plan.checks.learned_budgets import LEARNED, measured_size
 from harness.plan.checks.pretraining import budget_amount
-from harness.plan.corpora import passes
+from harness.plan.corpora import passes, times
 from harness.plan.plan import Plan
 from harness.pretraining.recipes.pretrain import Pretrain
 
@@ -20,7 +20,7 @@ def repeated_text(plan: Plan) -> Iterator[str]:
         read = passes(plan, arm)
         if read and read > MANY_PASSES:
             advice = "take more text" + _or_lower(arm.pretrain, MANY_PASSES / read)
-            groups.setdefault((f"{read:.2g}", advice), []).append(arm.name)
+            groups.setdefault((times(read), advice), []).append(arm.name)
     for (read_times, advice), arms in groups.items():
         yield (
             f"{', '.join(arms)}: the budget reads the corpus about {read_times} times, but beyond "

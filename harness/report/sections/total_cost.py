@@ -16,6 +16,10 @@ NOTES = (
     "Stages computed in parallel add up, so the run took fewer hours. Hours depend on the machine.",
     f"FLOPs are counted as follows: {FLOPS_CONVENTION}.",
 )
+TRIALS_NOTE = (
+    "Trials of the search of pretraining settings count in hours alone: tokens and FLOPs are those "
+    "of the reported runs."
+)
 
 
 def cost_line(results: Results) -> str:
@@ -35,7 +39,8 @@ def total_cost_section(results: Results) -> Section:
         "Seconds by kind of stage": time(results),
     }
     read = [f"{line}." for line in corpus_lines(results.plan)]
-    return Section("Cost", (*NOTES, *read), hours(results), tables)
+    tuned = [TRIALS_NOTE] if results.experiment.sweep.pretrain else []
+    return Section("Cost", (*NOTES, *tuned, *read), hours(results), tables)
 
 
 def _totals(results: Results) -> TextTable:

@@ -111,6 +111,15 @@ def test_the_card_counts_the_exported_weights(study: Study, tmp_path: Path) -> N
     assert f"| parameters | {count:,} |" in (tmp_path / "out" / "README.md").read_text()
 
 
+def test_the_card_counts_flops_with_the_learned_vocabulary(study: Study, tmp_path: Path) -> None:
+    export(study, study.declaration.path, tmp_path / "out", "--arm", "none")
+    card = (tmp_path / "out" / "README.md").read_text()
+    plan = study.results.plan  # as the report counts them
+    assert f"| FLOPs | {plan.costs['none'].flops:.3g} |" in card
+    assert f"| tokenizer | wordpiece, {plan.vocab_sizes['none']:,} entries |" in card
+    assert plan.vocab_sizes["none"] < 3_000
+
+
 def test_an_interrupted_export_can_be_repeated(
     study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

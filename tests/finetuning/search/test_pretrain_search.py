@@ -39,7 +39,11 @@ def search(**fields: Any) -> PretrainSearch:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"space": {"objective.mask_rate": [0.1, 0.2]}}, "others change what the held-out loss"),
+        (
+            {"space": {"objective.transform.mask_rate": [0.1, 0.2]}},
+            "objective.transform.mask_rate cannot be searched, but can be an axis of the grid",
+        ),
+        ({"space": {"lr": [0.1, 0.2]}}, "the pretraining setting 'lr' is not known; known: batch"),
         ({"space": {"optimizer.learning_rat": [0.1, 0.2]}}, "optimizer.learning_rate"),
         ({"space": {"optimizer.kind": ["adamw", "lamb"]}}, "optimizer.kind"),
         ({"space": {"batch_size": {"low": 8, "high": 64}}}, "whole number: list its values"),

@@ -155,6 +155,12 @@ def test_what_the_micro_world_fills_of_its_default_vocabulary_is_enough(recipe: 
     assert found("unfilled_vocabulary", learned) == []
 
 
+def test_arms_of_several_schedules_share_a_warning_of_few_updates() -> None:
+    grid = {"pretrain.schedule.decay": ["linear", "cosine"]}
+    (line,) = found("few_updates", planned({"budget": {"steps": 100}}, grid=grid))
+    assert line.startswith("linear, cosine: 100 pretraining updates are fewer than 500")
+
+
 def own_corpus(folder: Path) -> dict[str, Any]:
     """Two files of 40 documents with 9,000 bytes, which are 2,000 tokens."""
     for name in ("a.txt", "b.txt"):
@@ -174,6 +180,8 @@ def test_the_size_of_an_own_corpus_and_the_passes_over_it(tmp_path: Path) -> Non
     (warning,) = found("repeated_text", plan)
     assert warning.startswith("x: the budget reads the corpus about 18 times")
     assert warning.endswith("; take more text")  # fewer tokens would be too few
+    (many,) = found("repeated_text", planned(text | {"batch_size": 1, "budget": {"steps": 9_000}}))
+    assert "reads the corpus about 1,100 times, but" in many  # not 1.1e+03
     few = planned(text | {"batch_size": 1, "budget": {"tokens": size // 3}})
     assert found("repeated_text", few) == []
     (tokens,) = [key for key, stage in plan.stages.items() if stage.kind == "tokenize"]
