@@ -29,8 +29,10 @@ def forgetting_by_seed(results: Results, tasks: Mapping[str, Task]) -> dict[str,
 
 
 def _by_step(rows: pd.DataFrame) -> pd.DataFrame:
-    """Scores x 100 of one arm by task and step, in the order of learning."""
-    means = rows.groupby(["task", "after_task"])["value"].mean().unstack("after_task")
+    """Scores x 100 of one arm by task and step, in the order of learning; NaN if a run has none: a
+    mean of the others would leave out those that forgot so much that they predict a constant."""
+    values = rows.groupby(["task", "after_task"])["value"]
+    means = values.mean(skipna=False).unstack("after_task")
     order = list(dict.fromkeys(rows["after_task"]))
     return 100 * means.reindex(index=order, columns=order)
 

@@ -119,10 +119,10 @@ def _by_seed(rows: pd.DataFrame, column: str) -> Values:
 
 def _finetuning_spread(results: Results) -> Values:
     """The standard deviation between fine-tuning seeds of a task's main metric x 100, mean over
-    tasks; NaN with one seed."""
+    tasks; NaN with one seed, or if a run has no score."""
     frame = main_scores(results.get(scores_frame), results.experiment.evaluate.chosen)
     runs = frame.groupby(["arm", "pretrain_seed", "task"])["value"]
-    return _by_seed((100 * runs.std(ddof=1)).reset_index(), "value")
+    return _by_seed((100 * runs.std(ddof=1, skipna=False)).reset_index(), "value")
 
 
 def _overfitting(results: Results) -> Values:

@@ -155,12 +155,12 @@ def _along_the_way(results: Results) -> pd.DataFrame:
 
 def task_points(results: Results) -> pd.DataFrame:
     """Score x 100 of each arm, column, pretraining seed and checkpoint, mean over fine-tuning
-    seeds: TASK_COLUMNS; empty without checkpoints."""
+    seeds, NaN if one of them has none: TASK_COLUMNS; empty without checkpoints."""
     scores, tokens = _along_the_way(results), pretraining_costs(results)["tokens"]
     frames = [
         run_scores(scores, column, [*SEED, "finetune_seed"])
         .groupby(SEED, sort=False)
-        .mean()
+        .mean(skipna=False)
         .rename("score")
         .reset_index()
         .assign(column=column.name)

@@ -205,6 +205,32 @@ def test_forgetting_is_of_each_seed(results):
     assert quantity_values(data, "forgetting") == {"low": pytest.approx([30, -10])}
 
 
+def test_a_run_without_a_score_leaves_its_arm_without_forgetting(results):
+    """One of two runs forgets so much that it predicts a constant, whose correlation is undefined:
+    the other, which forgets nothing, does not stand for both."""
+    rows = [
+        ("low", 0, run, after, task, "validation", metric, value)
+        for run, last in ((0, 0.8), (1, np.nan))
+        for after, task, metric, value in (
+            ("stsb", "stsb", "spearman", 0.8),
+            ("mrpc", "stsb", "spearman", last),
+            ("mrpc", "mrpc", "f1", 0.5),
+        )
+    ]
+    data = results.but(sequential=pd.DataFrame(rows, columns=SEQUENTIAL_COLUMNS))
+    assert quantity_values(data, "forgetting") == {}
+    known = data.but(sequential=data.sequential.fillna(0.6))
+    assert quantity_values(known, "forgetting") == {"low": pytest.approx([10])}
+
+
+def test_a_run_without_a_score_leaves_its_arm_without_a_spread(fabricate):
+    data = fabricate({"low": 0.8, "high": 0.8}, tasks=("stsb",), seeds=(2, 3))
+    first = (data.scores["arm"] == "low") & (data.scores["finetune_seed"] == 0)
+    undefined = data.but(scores=data.scores.assign(value=data.scores["value"].mask(first)))
+    assert quantity_values(data, "finetuning_spread").keys() == {"low", "high"}
+    assert quantity_values(undefined, "finetuning_spread").keys() == {"high"}
+
+
 def test_accuracy_of_the_generator_is_that_of_finished_runs():
     keys = {("rtd", 0): "a", ("rtd", 1): "b", ("rtd", 2): "unfinished", ("mlm", 0): "c"}
     accuracy = {"a": 0.5, "b": 0.25}
