@@ -19,13 +19,16 @@ def forgetting_scores(results: Results, tasks: Mapping[str, Task]) -> dict[str, 
 
 
 def forgetting_by_seed(results: Results, tasks: Mapping[str, Task]) -> dict[str, np.ndarray]:
-    """Arm to its average forgetting in points, [num_seeds] pretraining seeds."""
+    """Arm to its average forgetting in points, [num_seeds] pretraining seeds; without those that
+    have not learned all tasks, which had less to forget."""
     frame = main_scores(results.get(sequential_scores_frame), tasks)
-    found = {}
-    for arm, rows in frame.groupby("arm"):
-        seeds = rows.groupby("pretrain_seed")
-        found[str(arm)] = np.array([average_forgetting(_by_step(own)) for _, own in seeds])
-    return found
+    scores = results.plan.sequential_scores
+    partial = {(one.arm, one.pretrain_seed) for one in scores if one.key not in results.finished}
+    found: dict[str, list[float]] = {}
+    for (arm, seed), own in frame.groupby(["arm", "pretrain_seed"]):
+        if (arm, seed) not in partial:
+            found.setdefault(str(arm), []).append(average_forgetting(_by_step(own)))
+    return {arm: np.array(seeds) for arm, seeds in found.items()}
 
 
 def _by_step(rows: pd.DataFrame) -> pd.DataFrame:
