@@ -253,7 +253,7 @@ def test_means_over_other_tasks_are_not_compared(unequal_tasks):
 
 
 def test_arms_that_do_not_support_all_tasks_have_no_mean_over_them(unequal_tasks):
-    data, finished = unequal_tasks
+    data, _ = unequal_tasks
     data.plan = replace(data.plan, unsupported={("low", "mrpc"): "it cannot"})
     assert quantity_values(data, "finetuning_seconds").keys() == {"high"}
 
