@@ -114,8 +114,8 @@ def test_a_run_without_a_score_has_no_difference_without_examples_either(
     data = fabricate({"good": 0.9, "poor": 0.6}, tasks=["stsb", "sst2"])
     first = (data.scores["pretrain_seed"] == 0) & (data.scores["task"] == "stsb")
     data = data.but(scores=data.scores.assign(value=data.scores["value"].mask(first)))
-    sides = [of_made_up(data, arm, examples=lambda key: None) for arm in ("good", "poor")]
-    found = compare_measured(*sides)
+    good, poor = (of_made_up(data, arm, examples=lambda key: None) for arm in ("good", "poor"))
+    found = compare_measured(good, poor)
     assert found.differences["stsb"] is None and found.differences["sst2"]
     assert "stsb: no difference, as the examples" in str(found)
 
