@@ -8,6 +8,7 @@ from math import nan
 import numpy as np
 from scipy.special import stdtr
 
+from harness.analysis.power import shared_by_arms
 from harness.analysis.statistics.bootstrap import Array
 from harness.analysis.statistics.sequential import nominal_levels
 from harness.analysis.statistics.variance import (
@@ -39,7 +40,7 @@ def looks_line(plan: Plan) -> str:
     if not seeds.looks:
         return ""
     counts = (*seeds.looks, end)
-    paired = not any(path.startswith("pretrain.") for path in plan.differences)
+    paired = bool(shared_by_arms(plan))
     levels = nominal_levels(counts, seeds.spending)
     apart = minimum_detectable_difference(Components(1.0, nan, 0.0), end, 1, paired=paired)
     found, equal = (look_power(counts, levels, of, paired) for of in (apart, 0.0))

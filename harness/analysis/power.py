@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from harness.analysis.statistics.variance import (
     Components,
     minimum_detectable_difference,
+    minimum_margin,
     seeds_needed,
 )
 from harness.experiment.expectation import Equality, Expectation, NonInferiority
@@ -60,15 +61,23 @@ def power_line(plan: Plan, measured: SeedSpread | None = None) -> str | None:
         return None
     seeds = plan.experiment.seeds
     number = min(len(arm.replicates(seeds.pretrain)) for arm in plan.arms if not arm.has_one_run)
-    paired = not any(path.startswith("pretrain.") for path in plan.differences)
-    paired = paired and len({arm.networks for arm in plan.arms}) == 1
+    shared = shared_by_arms(plan) if len({arm.networks for arm in plan.arms}) == 1 else ""
     if spread is None:
-        line = _without_spread(number, paired)
+        line = _without_spread(number, bool(shared))
     else:
         margins = _margins(plan.experiment.expectations)
-        line = _sentence(spread, number, len(seeds.finetune), paired, margins)
+        line = _sentence(spread, number, len(seeds.finetune), shared, margins)
     largest = max(arm.networks for arm in plan.arms)
     return f"{line}; an ensemble of {largest} counts as one seed" if largest > 1 else line
+
+
+def shared_by_arms(plan: Plan) -> str:
+    """What all arms of a seed have in common, so that reports compare them seed by seed: `worlds`
+    or `checkpoints`; empty if they are compared as independent."""
+    if plan.experiment.seeds.in_worlds:
+        return "worlds"
+    differ = any(path.startswith("pretrain.") for path in plan.differences)
+    return "" if differ else "checkpoints"
 
 
 def _without_spread(num_pretrain: int, paired: bool) -> str:
@@ -86,23 +95,23 @@ def _without_spread(num_pretrain: int, paired: bool) -> str:
     return "; ".join([f"{start} {IN_DEVIATIONS} (80 % power)", *others])
 
 
-def _margins(expected: Sequence[Expectation]) -> Mapping[str, float]:
-    """Expectation about the average to its margin."""
-    return {
-        str(one): one.margin
+def _margins(expected: Sequence[Expectation]) -> list[Equality | NonInferiority]:
+    """The expectations about the average that have a margin."""
+    return [
+        one
         for one in expected
         if isinstance(one, (Equality, NonInferiority)) and one.outcome == AVERAGE
-    }
+    ]
 
 
 def _sentence(
     spread: SeedSpread,
     num_pretrain: int,
     num_finetune: int,
-    paired: bool,
-    margins: Mapping[str, float],
+    shared: str,
+    margins: Sequence[Equality | NonInferiority],
 ) -> str:
-    components = spread.components
+    components, paired = spread.components, bool(shared)
 
     def detectable(number: int) -> float:
         return minimum_detectable_difference(components, number, num_finetune, paired=paired)
@@ -113,7 +122,7 @@ def _sentence(
     elif least >= MAX_POINTS:
         start = f"{num_pretrain} pretraining seeds cannot show that arms differ"
     else:
-        less = ", or less because arms share checkpoints" if paired else ""
+        less = f", or less because arms share {shared}" if shared else ""
         start = (
             f"{num_pretrain} pretraining seeds detect differences in the average from about "
             f"{least:.1f} points (80 % power{less})"
@@ -123,7 +132,9 @@ def _sentence(
     if least > ONE_POINT:
         needed = seeds_needed(components, ONE_POINT, num_finetune, paired=paired)
         others.append(f"one point takes {needed if needed else 'more than 1,000'} seeds")
-    if small := [f"'{text}'" for text, margin in margins.items() if margin < least]:
+    equal = minimum_margin(components, num_pretrain, num_finetune, paired=paired)
+    needed_by = [(one, equal if isinstance(one, Equality) else least) for one in margins]
+    if small := [f"'{one}'" for one, margin in needed_by if one.margin < margin]:
         others.append(f"equal arms confirm {', '.join(small)} in less than 80 %")
     within = components.finetune
     deviation = math.sqrt(

@@ -23,6 +23,7 @@ from harness.leaderboard.measured_rows import deterministic_row, measured_rows
 from harness.leaderboard.missing import reasons
 from harness.leaderboard.published import board_of_suite
 from harness.leaderboard.quantity_columns import QuantityColumn, experiment_quantities
+from harness.leaderboard.ranks import has_rank
 from harness.leaderboard.reference_rows import published_blocks, references
 from harness.leaderboard.row_notes import merged, of_ensembles, unfinished
 from harness.leaderboard.table import Row, Table, protocol_line
@@ -205,10 +206,10 @@ def row_names(results: pd.DataFrame) -> pd.Series:
 def _ranked(rows: Sequence[Row]) -> tuple[Row, ...]:
     """The rows by average, best first, equal ones with equal ranks, those without an average last.
     Rows with one pretraining seed have no rank, because their variation is unknown."""
-    averages = sorted(row.average.mean for row in rows if row.average and row.pretrain_seeds > 1)
+    averages = sorted(r.average.mean for r in rows if r.average and has_rank(r, r.average))
     ranked = [
         replace(row, rank=1 + len(averages) - bisect_right(averages, row.average.mean))
-        if row.average and row.pretrain_seeds > 1
+        if row.average and has_rank(row, row.average)
         else row
         for row in rows
     ]

@@ -33,8 +33,9 @@ def measured_rows(
         c: own.groupby("arm").mean(skipna=False).reindex(rows).to_numpy()
         for c, own in seeds.items()
     }
-    cells = [_scores(means[c], _spreads(runs[c], rows)) for c in columns]
-    averages = _scores(combine(terms, means), _spreads(seed_averages(seeds, terms), rows))
+    cells = [_scores(means[c], runs[c], seeds[c], rows) for c in columns]
+    whole = seed_averages(seeds, terms)
+    averages = _scores(combine(terms, means), whole, whole, rows)
     counts = _num_seeds(results)
     return [
         Row(name, scores, average, None, *counts.get(name, (0, 0)))
@@ -52,11 +53,6 @@ def deterministic_row(row: Row) -> Row:
     return replace(row, average=average, scores=tuple(columns), deterministic=True)
 
 
-def _spreads(scores: pd.Series, rows: pd.Index) -> np.ndarray:
-    """Sample standard deviation of each arm's scores; NaN for fewer than two."""
-    return np.asarray(scores.groupby("arm").std().reindex(rows))
-
-
 def _num_seeds(results: pd.DataFrame) -> dict[str, tuple[int, int]]:
     """Arm to its number of pretraining seeds, and the largest number of fine-tuning seeds of one of
     them on a task."""
@@ -66,9 +62,19 @@ def _num_seeds(results: pd.DataFrame) -> dict[str, tuple[int, int]]:
     return {arm: (int(pretrain[arm]), int(most[arm])) for arm in map(str, pretrain.index)}
 
 
-def _scores(means: np.ndarray, spreads: np.ndarray) -> list[Score | None]:
-    """The score of each arm; null without a mean."""
+def _scores(
+    means: np.ndarray, spread: pd.Series, seeds: pd.Series, rows: pd.Index
+) -> list[Score | None]:
+    """The score of each arm; null without a mean.
+
+    Args:
+        means: [num_arms].
+        spread: values whose sample standard deviation is shown, null for fewer than two.
+        seeds: a value for each pretraining seed.
+    """
+    deviations = spread.groupby("arm").std().reindex(rows).tolist()
+    numbers = seeds.groupby("arm").count().reindex(rows, fill_value=0).tolist()
     return [
-        Score(mean, None if np.isnan(sd) else sd) if np.isfinite(mean) else None
-        for mean, sd in zip(means.tolist(), spreads.tolist(), strict=True)
+        Score(mean, None if np.isnan(sd) else sd, seeds=number) if np.isfinite(mean) else None
+        for mean, sd, number in zip(means.tolist(), deviations, numbers, strict=True)
     ]

@@ -13,6 +13,7 @@ from harness.analysis.comparison.differences import (
     MAX_ROWS,
     MIN_SEEDS,
     Compared,
+    enough_seeds,
     screened,
 )
 from harness.analysis.statistics.multiple_testing import holm, tie_groups
@@ -95,9 +96,9 @@ def rank_intervals(rows: Sequence[Row], compared: Compared) -> dict[str, tuple[i
     2024, "Inference for Ranks", Review of Economic Studies 91). Rows without an average or with one
     pretraining seed have none and are not counted.
     """
-    names = [row.name for row in rows if row.average and _judged(row)]
+    names = [row.name for row in rows if has_rank(row, row.average)]
     found = {pair: compared(*pair)[AVERAGE] for pair in combinations(names, 2)}
-    known = {pair: one for pair, one in found.items() if one}
+    known = {pair: one for pair, one in found.items() if one and enough_seeds(one)}
     p_values = holm([one.p_value for one in known.values()])
     better, worse = Counter[str](), Counter[str]()
     for (pair, one), p_value in zip(known.items(), p_values, strict=True):
@@ -108,16 +109,19 @@ def rank_intervals(rows: Sequence[Row], compared: Compared) -> dict[str, tuple[i
     return {name: (1 + better[name], len(names) - worse[name]) for name in names}
 
 
-def _judged(row: Row) -> bool:
-    """Whether a row has enough pretraining seeds for a rank."""
-    return row.pretrain_seeds >= MIN_SEEDS
+def has_rank(row: Row, score: Score | None) -> bool:
+    """Whether a score of a row, or its average, has a rank: not with one pretraining seed, whose
+    variation is unknown."""
+    if score is None or row.pretrain_seeds < MIN_SEEDS:
+        return False
+    return score.seeds is None or score.seeds >= MIN_SEEDS
 
 
 def _ranks(
     rows: Sequence[Row], scores: Sequence[Score | None], separable: np.ndarray
 ) -> list[int | None]:
     values = [
-        score.mean if score and _judged(row) else np.nan
+        score.mean if score and has_rank(row, score) else np.nan
         for row, score in zip(rows, scores, strict=True)
     ]
     return [None if np.isnan(rank) else int(rank) for rank in tie_groups(values, separable)]

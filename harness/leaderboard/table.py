@@ -74,6 +74,8 @@ class Score:
     """Sample standard deviation; null for less than two values."""
     best: bool = False
     """Whether the row is in the first rank of its column, and some other row is not."""
+    seeds: int | None = None
+    """Pretraining seeds that have it, of an average in all its columns; null if unknown."""
 
 
 @dataclass(frozen=True)

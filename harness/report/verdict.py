@@ -187,7 +187,10 @@ def _needed(claim: Claim, found: Difference) -> str:
     of_seeds = Components(found.seed_variance * found.num_seeds / 2, float("nan"), 0.0)
     known = [of_seeds, replace(of_seeds, examples=found.example_variance)]
     distance = abs(found.estimate - claim.expectation.bound)
-    without, needed = (seeds_needed(of, distance, 1, level=claim.level) for of in known)
+    is_paired = found.sides == 1  # the test has S - 1 degrees of freedom
+    without, needed = (
+        seeds_needed(of, distance, 1, level=claim.level, paired=is_paired) for of in known
+    )
     what = "a distance of this size" if claim.expectation.bound else "a difference of this size"
     if without is None:
         return f"; more than {MAX_SEEDS:,} seeds per arm would show {what}"

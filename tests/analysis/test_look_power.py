@@ -57,6 +57,15 @@ def test_the_line_of_a_plan() -> None:
     assert "as of Pocock" in looks_line(pocock)
 
 
+def test_arms_that_share_worlds_are_compared_seed_by_seed() -> None:
+    looks = {"pretrain": 6, "looks": [3]}
+    fixed, worlds = (
+        looks_line(planned(seeds=looks | {"world": world})) for world in ("fixed", "per_seed")
+    )
+    checkpoints = looks_line(planned(seeds=looks, grid={"evaluate.finetune.epochs": [1, 2]}))
+    assert worlds == checkpoints != fixed
+
+
 def test_without_looks_there_is_no_line() -> None:
     assert looks_line(planned()) == ""
 

@@ -70,6 +70,32 @@ def test_one_pretraining_seed_has_no_rank_and_is_never_best(fabricate):
     assert [row.average.best for row in table.rows] == [False, True, False]
 
 
+def test_one_pretraining_seed_in_a_column_has_no_rank_there_and_in_the_average(fabricate):
+    """Its difference from the best is of one checkpoint, and so without a test: not a tie."""
+    data = fabricate({"good": 0.95, "mid": 0.8, "bad": 0.55}, tasks=("sst2", "stsb"))
+    scores = data.scores
+    lost = (scores["arm"] == "mid") & (scores["task"] == "stsb") & (scores["pretrain_seed"] > 0)
+    data = data.but(scores=scores[~lost])
+    alone = table_of(data)
+    assert [(row.name, row.rank) for row in alone.rows] == [("good", 1), ("mid", None), ("bad", 2)]
+    good, mid, bad = with_ties(alone, experiment_comparer(data, alone)).rows
+    assert [good.rank, mid.rank, bad.rank] == [1, None, 2]
+    assert [good.rank_interval, mid.rank_interval, bad.rank_interval] == [(1, 1), None, (2, 2)]
+    assert [one.seeds for one in (mid.average, *mid.scores)] == [1, 3, 1]
+
+
+def test_one_pretraining_seed_in_a_column_is_never_best(fabricate):
+    data = fabricate({"good": 0.95, "bad": 0.6, "lucky": 0.6}, tasks=("stsb", "sst2"))
+    scores = data.scores
+    chosen = (scores["arm"] == "lucky") & (scores["task"] == "stsb")
+    scores = scores.assign(value=scores["value"].mask(chosen, 0.999))
+    data = data.but(scores=scores[~chosen | (scores["pretrain_seed"] == 0)])
+    table = tied(data)
+    place = [column.name for column in table.columns].index("stsb")
+    marks = {row.name: row.scores[place].best for row in table.rows}
+    assert marks == {"good": True, "bad": False, "lucky": False}
+
+
 def test_what_is_missing_is_unranked(fabricate):
     data = fabricate({"good": 0.95, "bad": 0.6})
     here = (data.scores["arm"] == "good") & (data.scores["task"] == "stsb")

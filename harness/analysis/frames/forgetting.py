@@ -19,18 +19,23 @@ def forgetting_scores(results: Results, tasks: Mapping[str, Task]) -> dict[str, 
 
 
 def forgetting_by_seed(results: Results, tasks: Mapping[str, Task]) -> dict[str, np.ndarray]:
-    """Arm to its average forgetting in points, [num_seeds] pretraining seeds."""
+    """Arm to its average forgetting in points, [num_seeds] pretraining seeds; without those that
+    have not learned all tasks, which had less to forget."""
     frame = main_scores(results.get(sequential_scores_frame), tasks)
-    found = {}
-    for arm, rows in frame.groupby("arm"):
-        seeds = rows.groupby("pretrain_seed")
-        found[str(arm)] = np.array([average_forgetting(_by_step(own)) for _, own in seeds])
-    return found
+    scores = results.plan.sequential_scores
+    partial = {(one.arm, one.pretrain_seed) for one in scores if one.key not in results.finished}
+    found: dict[str, list[float]] = {}
+    for (arm, seed), own in frame.groupby(["arm", "pretrain_seed"]):
+        if (arm, seed) not in partial:
+            found.setdefault(str(arm), []).append(average_forgetting(_by_step(own)))
+    return {arm: np.array(seeds) for arm, seeds in found.items()}
 
 
 def _by_step(rows: pd.DataFrame) -> pd.DataFrame:
-    """Scores x 100 of one arm by task and step, in the order of learning."""
-    means = rows.groupby(["task", "after_task"])["value"].mean().unstack("after_task")
+    """Scores x 100 of one arm by task and step, in the order of learning; NaN if a run has none: a
+    mean of the others would leave out those that forgot so much that they predict a constant."""
+    values = rows.groupby(["task", "after_task"])["value"]
+    means = values.mean(skipna=False).unstack("after_task")
     order = list(dict.fromkeys(rows["after_task"]))
     return 100 * means.reindex(index=order, columns=order)
 

@@ -71,7 +71,7 @@ def _flops(results: Results) -> Values:
 
 def _finetuning(column: str) -> Callable[[Results], Values]:
     """The mean over the tasks of a column of `adaptation_costs_frame`."""
-    return lambda results: _by_seed(results.get(adaptation_costs_frame), column)
+    return lambda results: _by_seed(results, results.get(adaptation_costs_frame), column)
 
 
 def _counted(column: str) -> Callable[[Results], Values]:
@@ -83,12 +83,13 @@ def _counted(column: str) -> Callable[[Results], Values]:
 def _weight_change(results: Results) -> Values:
     """The mean over tasks and layers of the pretrained network."""
     rows = results.get(diagnostics_frame)
-    return _by_seed(rows[(rows["record"] == "weight_change") & (rows["layer"] != HEAD)], "value")
+    rows = rows[(rows["record"] == "weight_change") & (rows["layer"] != HEAD)]
+    return _by_seed(results, rows, "value")
 
 
 def _weight_change_of(end: Literal["top", "bottom"]) -> Callable[[Results], Values]:
     """The change of one layer, mean over tasks."""
-    return lambda results: _by_seed(_ends(results, "weight_change").reset_index(), end)
+    return lambda results: _by_seed(results, _ends(results, "weight_change").reset_index(), end)
 
 
 def _gradient_imbalance(results: Results) -> Values:
@@ -99,7 +100,7 @@ def _gradient_imbalance(results: Results) -> Values:
     ends = _ends(results, "first_gradient_norms")
     with np.errstate(divide="ignore", invalid="ignore"):  # of a layer without gradient: no value
         ends["ratio"] = np.abs(np.log10(ends["top"] / ends["bottom"]))
-    return _by_seed(ends.reset_index(), "ratio")
+    return _by_seed(results, ends.reset_index(), "ratio")
 
 
 def _ends(results: Results, record: str) -> pd.DataFrame:
@@ -111,18 +112,30 @@ def _ends(results: Results, record: str) -> pd.DataFrame:
     return pd.DataFrame({"bottom": values.first(skipna=False), "top": values.last(skipna=False)})
 
 
-def _by_seed(rows: pd.DataFrame, column: str) -> Values:
+def _by_seed(results: Results, rows: pd.DataFrame, column: str) -> Values:
     """The mean by arm and pretraining seed; NaN where a run has no value."""
+    rows = _of_all_tasks(results, rows)
     means = rows.groupby(["arm", "pretrain_seed"])[column].apply(lambda own: own.mean(skipna=False))
     return {str(arm): own.to_numpy(float) for arm, own in means.groupby("arm")}
 
 
+def _of_all_tasks(results: Results, rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the arms that support all tasks, and of their pretraining seeds with all runs
+    finished: means over other tasks do not compare."""
+    runs = (run for run in results.finetune_runs if run.key not in results.finished)
+    partial = {(run.arm, run.pretrain_seed) for run in runs}
+    unable = {arm for arm, _ in results.plan.unsupported}
+    seeds = zip(rows["arm"], rows["pretrain_seed"], strict=True)
+    kept = [seed not in partial and seed[0] not in unable for seed in seeds]
+    return rows[np.array(kept, dtype=bool)]
+
+
 def _finetuning_spread(results: Results) -> Values:
     """The standard deviation between fine-tuning seeds of a task's main metric x 100, mean over
-    tasks; NaN with one seed."""
+    tasks; NaN with one seed, or if a run has no score."""
     frame = main_scores(results.get(scores_frame), results.experiment.evaluate.chosen)
     runs = frame.groupby(["arm", "pretrain_seed", "task"])["value"]
-    return _by_seed((100 * runs.std(ddof=1)).reset_index(), "value")
+    return _by_seed(results, (100 * runs.std(ddof=1, skipna=False)).reset_index(), "value")
 
 
 def _overfitting(results: Results) -> Values:
@@ -132,7 +145,7 @@ def _overfitting(results: Results) -> Values:
     trained = rows[rows["record"] == TRAIN_SCORES].set_index(RUN)["value"]
     frame = main_scores(results.get(scores_frame), results.experiment.evaluate.chosen)
     reported = frame.set_index(RUN)["value"].reindex(trained.index)
-    return _by_seed((100 * (trained - reported)).reset_index(), "value")
+    return _by_seed(results, (100 * (trained - reported)).reset_index(), "value")
 
 
 def _changed_words(results: Results) -> Values:
@@ -141,7 +154,8 @@ def _changed_words(results: Results) -> Values:
     rows = results.get(diagnostics_frame)
     own = rows[rows["record"] == CHANGED_WORDS].pivot(index=RUN, columns="name", values="value")
     above = 100 * (own[STRONGEST] - own[CHANCE]) if len(own) else pd.Series(dtype=float)
-    return _by_seed(above.rename("value").reset_index(), "value") if len(own) else {}
+    rows = above.rename("value").reset_index()
+    return _by_seed(results, rows, "value") if len(own) else {}
 
 
 def _forgetting(results: Results) -> Values:

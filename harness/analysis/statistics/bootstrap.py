@@ -57,6 +57,9 @@ class Difference:
     """The part of the estimate's variance that is due to seeds."""
     example_variance: float = 0.0
     """The part that is due to the examples, which more seeds do not reduce."""
+    sides: int = 0
+    """Independent sides whose variance between seeds is estimated: 1 of arms that are compared seed
+    by seed, and of an arm and a level; 0 if unknown."""
 
     @property
     def turned(self) -> "Difference":

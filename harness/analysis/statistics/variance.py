@@ -1,12 +1,13 @@
 """Variance components of scores, and the power of an experiment before it is run."""
 
 from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from math import sqrt
 
 import numpy as np
-from scipy.special import betaincinv, nctdtr, stdtrit
+from scipy.special import betaincinv, chdtri, nctdtr, ndtr, stdtrit
 
 from harness.analysis.statistics.bootstrap import Array, check_finite
 
@@ -14,6 +15,8 @@ POWER = 0.8
 MAX_SEEDS = 1000
 SHARES = 50
 """Number of quantiles that approximate a mean over a beta distribution."""
+QUANTILES = 400
+"""Number of quantiles that approximate a mean over a chi-square distribution."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,26 @@ def power(noncentrality: float, num_pretrain: int, *, paired: bool, level: float
     return float(np.mean(1 - nctdtr(2 * own, noncentrality, stdtrit(freedom, 1 - level / 2))))
 
 
+def equality_power(margin: float, num_pretrain: int, *, paired: bool, level: float = 0.05) -> float:
+    """Probability that two one-sided tests confirm that equal arms differ by less than a margin:
+    that the interval of coverage 1 - 2 `level` lies within it (Schuirmann 1987). The distributions
+    are those of `power`; the estimated variance of the difference is independent of the estimate.
+
+    Args:
+        margin: in standard errors of the difference.
+        num_pretrain: pretraining seeds of each arm, at least 2.
+        paired: whether arms start from the same checkpoints.
+        level: of each test.
+    """
+    own, steps = num_pretrain - 1, (np.arange(SHARES) + 0.5) / SHARES
+    shares = np.ones(1) if paired else betaincinv(own / 2, own / 2, steps)
+    freedom, total = own / (shares**2 + (1 - shares) ** 2), own if paired else 2 * own
+    quantiles = (np.arange(QUANTILES) + 0.5) / QUANTILES
+    errors = np.sqrt(chdtri(total, quantiles) / total)  # estimated by true standard error
+    left = margin - stdtrit(freedom, 1 - level)[:, None] * errors
+    return float(np.maximum(0.0, 2 * ndtr(left) - 1).mean())
+
+
 def minimum_detectable_difference(
     components: Components,
     num_pretrain: int,
@@ -111,19 +134,44 @@ def minimum_detectable_difference(
     """
     if num_pretrain < 2:
         return float("inf")
-    errors = _detected_errors(num_pretrain, paired, level, power_wanted)
+    errors = _detected_errors(power, num_pretrain, paired, level, power_wanted)
+    return errors * standard_error(components, num_pretrain, num_finetune)
+
+
+def minimum_margin(
+    components: Components,
+    num_pretrain: int,
+    num_finetune: int,
+    *,
+    paired: bool = False,
+    level: float = 0.05,
+    power_wanted: float = POWER,
+) -> float:
+    """Smallest margin within which two one-sided tests confirm equal arms with power
+    `power_wanted`; infinite with one seed. With few seeds it is smaller than the detectable
+    difference, as each test has `level`; with many it is larger, as both must reject.
+
+    Args:
+        paired: as for `minimum_detectable_difference`.
+        level: of each test.
+    """
+    if num_pretrain < 2:
+        return float("inf")
+    errors = _detected_errors(equality_power, num_pretrain, paired, level, power_wanted)
     return errors * standard_error(components, num_pretrain, num_finetune)
 
 
 @cache  # a verdict asks for the same few numbers of seeds again and again, each 20 ms
-def _detected_errors(num_pretrain: int, paired: bool, level: float, power_wanted: float) -> float:
-    """The smallest true difference, in standard errors, that is found with power `power_wanted`."""
+def _detected_errors(
+    of: Callable[..., float], num_pretrain: int, paired: bool, level: float, power_wanted: float
+) -> float:
+    """The smallest difference or margin, in standard errors, at which a test has a power."""
     low, high = 0.0, 1.0
-    while power(high, num_pretrain, paired=paired, level=level) < power_wanted:
+    while of(high, num_pretrain, paired=paired, level=level) < power_wanted:
         low, high = high, 2 * high
     for _ in range(25):  # bisection
         middle = (low + high) / 2
-        found = power(middle, num_pretrain, paired=paired, level=level)
+        found = of(middle, num_pretrain, paired=paired, level=level)
         low, high = (middle, high) if found < power_wanted else (low, middle)
     return high
 

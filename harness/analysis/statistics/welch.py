@@ -154,6 +154,7 @@ def contrast(
         num_seeds,
         seed_variance=widest.seeds,
         example_variance=widest.examples,
+        sides=len(sides),
     )
 
 

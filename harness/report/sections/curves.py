@@ -155,12 +155,12 @@ def _along_the_way(results: Results) -> pd.DataFrame:
 
 def task_points(results: Results) -> pd.DataFrame:
     """Score x 100 of each arm, column, pretraining seed and checkpoint, mean over fine-tuning
-    seeds: TASK_COLUMNS; empty without checkpoints."""
+    seeds, NaN if one of them has none: TASK_COLUMNS; empty without checkpoints."""
     scores, tokens = _along_the_way(results), pretraining_costs(results)["tokens"]
     frames = [
         run_scores(scores, column, [*SEED, "finetune_seed"])
         .groupby(SEED, sort=False)
-        .mean()
+        .mean(skipna=False)
         .rename("score")
         .reset_index()
         .assign(column=column.name)
@@ -182,11 +182,12 @@ def thresholds_table(results: Results) -> TextTable:
 
 
 def learning_table(results: Results) -> TextTable:
-    """Mean and standard deviation over pretraining seeds: arms by shares of the updates."""
+    """Mean and standard deviation over pretraining seeds: arms by shares of the updates. A missing
+    average leaves its cell empty: the others would be a mean of fewer seeds."""
     points = results.get(learning_points)
     shares = sorted(points["pretrain_fraction"].unique())
-    known = points.dropna(subset="average")
-    cells = known.groupby(["arm", "pretrain_fraction"])["average"].agg(seeds_cell)
+    averages = points.astype({"average": float}).groupby(["arm", "pretrain_fraction"])["average"]
+    cells = averages.agg(seeds_cell)
     rows = [
         [arm, *(str(cells.get((arm, share), MISSING)) for share in shares)] for arm in results.arms
     ]

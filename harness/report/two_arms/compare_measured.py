@@ -29,7 +29,8 @@ from harness.tasks.task import Column, Task
 
 SEEDS_ALONE = "{}: the examples of a run are unknown, so the interval is over seeds alone."
 NO_INTERVAL = (
-    "{}: no difference, as the examples of a run are unknown and an arm has one pretraining seed."
+    "{}: no difference, as the examples of a run are unknown, and an arm has one pretraining seed, "
+    "or a run without a score."
 )
 NONE = np.zeros(0)
 RunExamples = Mapping[str, Examples]
@@ -186,11 +187,13 @@ def _runs(
 
 
 def _as_measured(scores: pd.DataFrame, columns: Sequence[Column]) -> Runs:
-    """The complete runs of an arm on a task, with the same scores in every replicate."""
+    """The runs of an arm on a task, with the same scores in every replicate; none if one of them
+    lacks a score, as in `arm_runs`."""
     cells = [cell_name(column.split, metric) for column in columns for metric in column.metrics]
     named = scores.assign(cell=scores["split"] + "/" + scores["metric"])
     table = named.pivot(index=["pretrain_seed", "finetune_seed"], columns="cell", values="value")
-    table = table.reindex(columns=cells).dropna().reset_index()
+    table = table.reindex(columns=cells)
+    table = table.iloc[: 0 if table.isna().any(axis=None) else None].reset_index()
     return Runs(
         pretrain_seeds=table["pretrain_seed"].to_numpy(),
         finetune_seeds=table["finetune_seed"].to_numpy(),

@@ -1,5 +1,6 @@
 """Values of the quantities that expectations may be about."""
 
+from dataclasses import asdict, replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,6 +12,7 @@ from harness.analysis.frames.quantities import VALUES, quantity_values
 from harness.analysis.frames.scores import SEQUENTIAL_COLUMNS
 from harness.experiment.outcomes import LOSSES, QUANTITIES
 from harness.leaderboard.build import experiment_comparer
+from harness.plan.plan import SequentialScore
 from harness.report.difference_tables import claimed_figure, claimed_interval
 from harness.report.expectations import claims
 from harness.report.verdict import judge
@@ -203,6 +205,70 @@ def test_forgetting_is_of_each_seed(results):
     ]
     data = results.but(sequential=pd.DataFrame(rows, columns=SEQUENTIAL_COLUMNS))
     assert quantity_values(data, "forgetting") == {"low": pytest.approx([30, -10])}
+
+
+def test_a_run_without_a_score_leaves_its_arm_without_forgetting(results):
+    """One of two runs forgets so much that it predicts a constant, whose correlation is undefined:
+    the other, which forgets nothing, does not stand for both."""
+    rows = [
+        ("low", 0, run, after, task, "validation", metric, value)
+        for run, last in ((0, 0.8), (1, np.nan))
+        for after, task, metric, value in (
+            ("stsb", "stsb", "spearman", 0.8),
+            ("mrpc", "stsb", "spearman", last),
+            ("mrpc", "mrpc", "f1", 0.5),
+        )
+    ]
+    data = results.but(sequential=pd.DataFrame(rows, columns=SEQUENTIAL_COLUMNS))
+    assert quantity_values(data, "forgetting") == {}
+    known = data.but(sequential=data.sequential.fillna(0.6))
+    assert quantity_values(known, "forgetting") == {"low": pytest.approx([10])}
+
+
+def test_a_run_without_a_score_leaves_its_arm_without_a_spread(fabricate):
+    data = fabricate({"low": 0.8, "high": 0.8}, tasks=("stsb",), seeds=(2, 3))
+    first = (data.scores["arm"] == "low") & (data.scores["finetune_seed"] == 0)
+    undefined = data.but(scores=data.scores.assign(value=data.scores["value"].mask(first)))
+    assert quantity_values(data, "finetuning_spread").keys() == {"low", "high"}
+    assert quantity_values(undefined, "finetuning_spread").keys() == {"high"}
+
+
+@pytest.fixture
+def unequal_tasks(fabricate):
+    """Two arms that take 1 s for SST-2 and 100 s for MRPC; `low` has not finished MRPC."""
+    data = fabricate({"low": 0.8, "high": 0.8}, tasks=("sst2", "mrpc"))
+    seconds = {"sst2": 1.0, "mrpc": 100.0}
+    runs = [run for run in data.finetune_runs if (run.arm, run.task) != ("low", "mrpc")]
+    costs = pd.DataFrame(map(asdict, runs))
+    costs["seconds"] = costs["task"].map(seconds)
+    return data.but(adaptation_costs=costs), {run.key for run in runs}
+
+
+def test_means_over_other_tasks_are_not_compared(unequal_tasks):
+    data, finished = unequal_tasks
+    data.__dict__["finished"] = {key: data.finished[key] for key in finished}
+    assert quantity_values(data, "finetuning_seconds") == {"high": pytest.approx([50.5] * 3)}
+    (one,) = verdicts_of(expecting(data, ("low", "high", "finetuning_seconds")))
+    assert one.word == "inconclusive"
+
+
+def test_arms_that_do_not_support_all_tasks_have_no_mean_over_them(unequal_tasks):
+    data, _ = unequal_tasks
+    data.plan = replace(data.plan, unsupported={("low", "mrpc"): "it cannot"})
+    assert quantity_values(data, "finetuning_seconds").keys() == {"high"}
+
+
+def test_seeds_that_have_not_learned_all_tasks_have_not_forgotten_all(results):
+    rows = [
+        ("low", seed, 0, after, task, "validation", metric, value)
+        for seed, afters in ((0, ("sst2", "mrpc")), (1, ("sst2",)))
+        for after in afters
+        for task, metric, value in (("sst2", "accuracy", 0.9), ("mrpc", "f1", 0.5))
+    ]
+    data = results.but(sequential=pd.DataFrame(rows, columns=SEQUENTIAL_COLUMNS))
+    open_one = SequentialScore("low", "mrpc", "sst2", 1, 0, "unfinished")
+    data.plan = replace(data.plan, sequential_scores=(open_one,))
+    assert quantity_values(data, "forgetting") == {"low": pytest.approx([0])}
 
 
 def test_accuracy_of_the_generator_is_that_of_finished_runs():

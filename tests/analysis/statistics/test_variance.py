@@ -11,7 +11,9 @@ from statsmodels.stats.power import TTestIndPower, TTestPower
 
 from harness.analysis.statistics.variance import (
     Components,
+    equality_power,
     minimum_detectable_difference,
+    minimum_margin,
     power,
     seed_components,
     seeds_needed,
@@ -116,6 +118,28 @@ def test_with_many_seeds_the_power_is_that_of_the_pooled_test():
     assert power(2.5, 60, paired=False) == pytest.approx(
         TTestIndPower().power(2.5 / np.sqrt(60 / 2), 60, 0.05), abs=1e-3
     )
+
+
+@pytest.mark.parametrize("paired", [False, True])
+@pytest.mark.parametrize("seeds", [2, 3, 10])
+def test_equal_arms_are_within_the_smallest_margin_so_often(seeds, paired):
+    """The intervals of 90 % of 100,000 simulated pairs of equal arms, by scipy."""
+    arms = np.random.default_rng(0).standard_normal((2, 100_000, seeds))
+    if paired:
+        test = scipy.stats.ttest_rel(*arms, axis=1)
+    else:
+        test = scipy.stats.ttest_ind(*arms, axis=1, equal_var=False)
+    low, high = test.confidence_interval(0.9)
+    unit = Components(1.0, float("nan"), 0.0)
+    margin = minimum_margin(unit, seeds, 1, paired=paired)
+    assert np.mean(np.maximum(-low, high) < margin) == pytest.approx(0.8, abs=0.005)
+    within = np.mean(np.maximum(-low, high) < margin / 2)
+    found = equality_power(margin / 2 / np.sqrt(2 / seeds), seeds, paired=paired)
+    assert found == pytest.approx(within, abs=0.005)
+
+
+def test_one_seed_confirms_no_equality():
+    assert minimum_margin(Components(1.0, 1.0, 0.1), 1, 1) == float("inf")
 
 
 def test_more_seeds_detect_less_and_one_seed_nothing():

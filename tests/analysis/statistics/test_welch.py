@@ -155,6 +155,11 @@ def test_the_number_of_seeds_is_that_of_the_arm_with_fewer():
     assert welch(certain([1.0, 2.0, 3.0]), certain([1.0, 2.0]), paired=False).num_seeds == 2
 
 
+def test_arms_that_are_compared_seed_by_seed_are_one_side():
+    scores = np.zeros((3, 2))
+    assert [welch(scores, scores, paired=one).sides for one in (True, False)] == [1, 2]
+
+
 @pytest.mark.parametrize(
     ("first", "second", "paired"),
     [

@@ -42,6 +42,28 @@ def test_each_task_has_points_and_a_panel(data: MadeUpResults, tmp_path: Path) -
     assert all(f">{column}<" in svg for column in ("sst2", "mrpc", "stsb"))
 
 
+def test_a_run_without_a_score_leaves_no_point(data: MadeUpResults) -> None:
+    """As in the leaderboard: the mean of the other run would stand for both."""
+    early = data.checkpoints
+    first = (early["task"] == "stsb") & (early["pretrain_seed"] == 0) & (early["arm"] == "bad")
+    first &= (early["finetune_seed"] == 0) & (early["pretrain_fraction"] == 0.1)
+    points = task_points(data.but(checkpoints=early.assign(value=early["value"].mask(first))))
+    lost = points[points["score"].isna()]
+    assert lost[["arm", "column", "pretrain_seed", "tokens"]].values.tolist() == [
+        ["bad", "stsb", 0, 1e5]
+    ]
+
+
+def test_an_unknown_average_of_a_seed_leaves_its_cell_empty(data: MadeUpResults) -> None:
+    early = data.checkpoints
+    first = (early["task"] == "stsb") & (early["pretrain_seed"] == 0) & (early["arm"] == "bad")
+    first &= early["pretrain_fraction"] == 0.1
+    masked = data.but(checkpoints=early.assign(value=early["value"].mask(first)))
+    (good, bad), whole = learning_table(masked).rows, learning_table(data).rows
+    assert good == whole[0]
+    assert bad == ["bad", "–", *whole[1][2:]]
+
+
 def test_the_table_has_a_column_for_each_share(data: MadeUpResults) -> None:
     grid = learning_table(data)
     assert list(grid.head) == ["arm", "0.1", "0.5", "1"]

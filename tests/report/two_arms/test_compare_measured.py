@@ -107,6 +107,19 @@ def test_one_seed_without_examples_has_no_difference(fabricate: Fabricate) -> No
     assert all(found.means(0)) and "sst2: no difference, as the examples" in str(found)
 
 
+def test_a_run_without_a_score_has_no_difference_without_examples_either(
+    fabricate: Fabricate,
+) -> None:
+    """The table has no score for the arm, as the mean of its other runs would favour it."""
+    data = fabricate({"good": 0.9, "poor": 0.6}, tasks=["stsb", "sst2"])
+    first = (data.scores["pretrain_seed"] == 0) & (data.scores["task"] == "stsb")
+    data = data.but(scores=data.scores.assign(value=data.scores["value"].mask(first)))
+    good, poor = (of_made_up(data, arm, examples=lambda key: None) for arm in ("good", "poor"))
+    found = compare_measured(good, poor)
+    assert found.differences["stsb"] is None and found.differences["sst2"]
+    assert "stsb: no difference, as the examples" in str(found)
+
+
 def test_what_does_not_agree_is_one_line(fabricate: Fabricate) -> None:
     data = fabricate({"good": 0.9, "poor": 0.6})
     good = of_made_up(data, "good", protocol='{"finetune": {"epochs": 3}}')
