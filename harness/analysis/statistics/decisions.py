@@ -13,6 +13,7 @@ import numpy as np
 from scipy.stats import binomtest
 
 from harness.analysis.statistics.welch import contrast_over_seeds
+from harness.core.rounding import total
 
 Array = np.ndarray
 Scores = Mapping[str, Array]
@@ -71,7 +72,11 @@ def decisions(small: Scores, large: Scores) -> Decisions | None:
 
 
 def _sign(scores: Scores, first: str, second: str) -> float:
-    return float(np.sign(scores[first].mean() - scores[second].mean()))
+    return _order(scores[first].mean(), scores[second].mean())
+
+
+def _order(first: float, second: float) -> float:
+    return float(np.sign(total((first, -second))))
 
 
 def _is_settled(first: Array, second: Array) -> bool:
@@ -86,6 +91,6 @@ def _single_seeds(small: Scores, large: Scores, first: str, second: str) -> Iter
     sides = (small[first], small[second], large[first], large[second])
     num_seeds = min(map(len, sides))
     for seed in range(num_seeds if num_seeds > 1 else 0):
-        own = np.sign(small[first][seed] - small[second][seed])
-        others = np.delete(large[first], seed).mean() - np.delete(large[second], seed).mean()
-        yield bool(own == np.sign(others))
+        own = _order(small[first][seed], small[second][seed])
+        rest = [np.delete(large[name], seed).mean() for name in (first, second)]
+        yield own == _order(*rest)

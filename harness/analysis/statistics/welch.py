@@ -29,6 +29,7 @@ from harness.analysis.statistics.bootstrap import (
     common_seeds,
 )
 from harness.analysis.statistics.two_groups import MeanVariance
+from harness.core.rounding import total
 
 LEAST_P = 1e-12
 """Smaller p-values are returned as 0."""
@@ -138,7 +139,7 @@ def contrast(
     """
     for side in sides:
         _check(sides[0], side, paired=False)
-    estimate = float(sum(side[0].mean() for side in sides))
+    estimate = total(side[0].mean() for side in sides)
     bounds = [[None] * len(sides), *([least] if any(least) else [])]
     examples = _example_part(sides)
     known = [_uncertainty(sides, of_sides, examples) for of_sides in bounds]

@@ -32,6 +32,13 @@ def test_pairs_by_hand() -> None:
     assert high == pytest.approx(0.9916, abs=1e-4)
 
 
+def test_equal_scores_in_another_order_are_a_tie() -> None:
+    scores = [0.1, 0.2, 0.3]
+    assert sum(scores) != sum(scores[::-1])
+    found = of({"a": scores, "b": scores[::-1]}, {"a": scores, "b": scores})
+    assert found is not None and found.alike == 1
+
+
 @given(st.permutations(range(6)), st.permutations(range(6)))
 def test_it_is_kendalls_tau_of_the_means(small: list[int], large: list[int]) -> None:
     arms = "abcdef"

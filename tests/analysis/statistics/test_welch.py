@@ -37,6 +37,23 @@ def test_without_example_variance_pairs_are_the_paired_t_test(seeds):
     assert (ours.low, ours.high) == pytest.approx(tuple(theirs.confidence_interval()))
 
 
+def test_rounding_errors_are_no_difference():
+    """The mean of seven equal scores is another number than that of five."""
+    rng = np.random.default_rng(0)
+    noisy = 0
+    for score in rng.uniform(0, 1, 50):
+        for first, second in [(7, 3), (7, 5), (7, 2), (6, 3)]:
+            sides = np.full(first, score), np.full(second, score)
+            noisy += sides[0].mean() != sides[1].mean()
+            found = welch(*map(certain, sides), paired=False)
+            assert found.estimate == 0.0 and found.p_value == pytest.approx(1.0)
+    assert noisy  # else nothing was tested
+    found = welch(certain(np.full(3, 0.1 + 0.2)), certain(np.full(3, 0.3)), paired=True)
+    assert found.estimate == 0.0 and found.p_value == pytest.approx(1.0)
+    small = welch(certain([1e-9, 2e-9]), certain([0.0, 0.0]), paired=True)
+    assert small.estimate == pytest.approx(1.5e-9)
+
+
 def test_one_seed_an_arm_leaves_the_spread_over_examples():
     rng = np.random.default_rng(0)
     arms = rng.normal(size=(2, 401, 1)) * [[[2.0]], [[1.0]]]
