@@ -19,7 +19,7 @@ def same_name(plan: Plan, store: Store) -> Iterator[str]:
     if folder is None:
         return
     earlier = RecordedExperiment(name, folder)
-    question = str(earlier.spec["experiment"]["question"])
+    question = earlier.spec["experiment"].get("question") or plan.experiment.question
     if question != plan.experiment.question and not earlier.stages & plan.stages.keys():
         yield (
             f"the store has another experiment named {name!r} ({question:.{MAX_QUESTION}}), whose "
