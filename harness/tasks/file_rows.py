@@ -13,7 +13,7 @@ from harness.tasks.data_files import first_rows, header
 
 
 def read_rows(source: str, file: str) -> Rows:
-    """The columns of a file in a format such as csv.
+    """The columns of a file in a format such as csv: name to [num_rows] values.
 
     Raises:
         ValueError: there is no such file, it has no rows, or is of another format.
@@ -41,7 +41,7 @@ def _cached(source: str, path: Path, content: str) -> Rows:
 
 
 def column_of(rows: Rows, field: str, split: str) -> Sequence[Any]:
-    """The values of a column.
+    """The values of a column, [num_rows].
 
     Raises:
         ValueError: the file of the split lacks it.
