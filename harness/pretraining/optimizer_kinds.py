@@ -1,10 +1,11 @@
 """The optimisers of the literature, by torch.optim and pytorch_optimizer."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.pretraining.optimizer import Optimizer
+from harness.pretraining.schedule import Schedule, learning_rate_factor
 
 if TYPE_CHECKING:
     import torch
@@ -18,6 +19,7 @@ ADAGRAD_SUM = 1 / 400
 the 20 steps of a sequence, and its square by 400."""
 ADAFACTOR_EPS = (1e-15, 1e-3)
 """Smallest root of a mean square, and of a weight (Shazeer and Stern 2018, section 8)."""
+CHECKED_STEPS = 1000
 
 Groups = list[dict[str, Any]]
 """Groups of parameters, each with `params`, `lr`, `weight_decay` and `role`, one of
@@ -72,6 +74,25 @@ def adafactor(groups: Groups, settings: Optimizer) -> "torch.optim.Optimizer":
     from torch.optim import Adafactor
 
     return Adafactor(groups, eps=ADAFACTOR_EPS)
+
+
+def share_capped(
+    rate: float, schedule: Schedule, num_steps: int, checkpoints: Sequence[int] = ()
+) -> float:
+    """Share of the updates in which Adafactor's rate is 1/sqrt(step) because the scheduled one is
+    higher; by at most CHECKED_STEPS of them, evenly spaced.
+
+    Args:
+        rate: the peak of the schedule.
+        checkpoints: as for `learning_rate_factor`.
+    """
+    steps = range(0, num_steps, max(1, num_steps // CHECKED_STEPS))
+    scheduled = (
+        rate * learning_rate_factor(schedule, step, num_steps, checkpoints) for step in steps
+    )
+    # With T5's schedule, both are equal but for rounding errors.
+    capped = (own * math.sqrt(step + 1) > 1.001 for step, own in zip(steps, scheduled, strict=True))
+    return sum(capped) / len(steps)
 
 
 def stable_adamw(groups: Groups, settings: Optimizer) -> "torch.optim.Optimizer":

@@ -1,12 +1,15 @@
 """Pretraining that was too short, or that learned hardly anything."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 import numpy as np
 
+from harness.analysis.frames.pretrain_trials import pretrain_trials_frame
 from harness.analysis.frames.runs import pretrain_runs_frame
 from harness.analysis.results import Results
 from harness.data.corpora.token_counts import token_counts
+from harness.plan.checks.adafactor import RATE, capped_learning_rate
 from harness.plan.checks.learned_budgets import few_updates
 from harness.plan.checks.pretraining import long_warmup, unfilled_vocabulary
 from harness.plan.checks.repeated_text import repeated_text
@@ -18,11 +21,20 @@ anything."""
 
 
 def short_pretraining(results: Results) -> list[str]:
-    """What the plan has warned of: few updates, a long warmup, an unfilled vocabulary, repeated
-    text, a tokenizer that does not fit the text."""
+    """What the plan has warned of: few updates, a long warmup, learning rates that Adafactor does
+    not reach, an unfilled vocabulary, repeated text, a tokenizer that does not fit the text."""
     of_text = (unfilled_vocabulary, repeated_text, unfit_tokenizer)
-    checks = (few_updates, long_warmup, *of_text)
-    return [f"{line}." for check in checks for line in check(results.plan)]
+    checks = (few_updates, long_warmup, partial(capped_learning_rate, chosen=_rates(results)))
+    return [f"{line}." for check in (*checks, *of_text) for line in check(results.plan)]
+
+
+def _rates(results: Results) -> dict[str, float]:
+    """Arm to the learning rate that its search chose."""
+    trials = results.get(pretrain_trials_frame)
+    if RATE not in trials:
+        return {}
+    found = trials[trials["chosen"].astype(bool)].set_index("arm")[RATE].dropna()
+    return {str(arm): float(rate) for arm, rate in found.items()}
 
 
 def losses_beside_frequencies(results: Results) -> dict[str, tuple[float, float]]:

@@ -14,7 +14,8 @@ from harness.models.blueprints import Tokens
 from harness.models.build import build
 from harness.pretraining.optimization import make_optimizer, parameter_groups
 from harness.pretraining.optimizer import Optimizer
-from harness.pretraining.optimizer_kinds import ADAGRAD_SUM, OPTIMIZERS
+from harness.pretraining.optimizer_kinds import ADAGRAD_SUM, OPTIMIZERS, share_capped
+from harness.pretraining.schedule import Schedule, learning_rate_factor
 
 VOCAB = 23
 RATES = {"lamb": 0.02, "adafactor": 0.02, "sgd": 0.1, "adagrad": 0.02}
@@ -181,6 +182,41 @@ def test_adafactor_is_that_of_transformers(initial: Tensor) -> None:
         ours.grad = gradient.clone() if initial.ndim == 2 else gradient[:, 0].clone()
         optimizer.step()
     torch.testing.assert_close(ours.detach(), weight.detach(), rtol=1e-5, atol=1e-6)
+
+
+def test_the_share_of_updates_in_which_adafactor_is_slower_than_its_schedule() -> None:
+    """By its updates: with a schedule that is cut to 1/sqrt(step), the weights are the same."""
+    schedule = Schedule(warmup_fraction=0.1, decay="linear")
+    rates = [0.5 * learning_rate_factor(schedule, step, 100) for step in range(100)]
+    cut = [min(rate, (step + 1) ** -0.5) for step, rate in enumerate(rates)]
+    trained = [_by_adafactor(given) for given in (rates, cut)]
+    torch.testing.assert_close(*trained)
+    capped = sum(rate > 1.001 * own for rate, own in zip(rates, cut, strict=True)) / 100
+    assert 0.5 < capped < 0.9 and share_capped(0.5, schedule, 100) == pytest.approx(capped)
+
+
+def _by_adafactor(rates: list[float]) -> Tensor:
+    weight = nn.Parameter(torch.arange(1.0, 13.0).reshape(3, 4))
+    optimizer = OPTIMIZERS["adafactor"]([{"params": [weight]}], Optimizer(kind="adafactor"))
+    for step, rate in enumerate(rates):
+        optimizer.param_groups[0]["lr"] = rate
+        weight.grad = torch.sin(weight.detach() + step)
+        optimizer.step()
+    return weight.detach()
+
+
+@pytest.mark.parametrize(
+    ("rate", "schedule", "num_steps", "expected"),
+    [
+        (0.1, {"warmup_fraction": 0.0, "decay": "constant"}, 400, 0.75),  # from update 101 on
+        (0.01, {"warmup_steps": 10_000, "decay": "inverse_sqrt"}, 20_000, 0.0),  # T5's own
+        (0.01, {"warmup_fraction": 0.0, "decay": "constant"}, 40_000, 0.75),  # of a sample
+        (0.01, {"warmup_fraction": 0.0, "decay": "linear"}, 10_000, 0.0),
+    ],
+)
+def test_shares_by_hand(rate: float, schedule: Any, num_steps: int, expected: float) -> None:
+    found = share_capped(rate, Schedule(**schedule), num_steps)
+    assert found == pytest.approx(expected, abs=0.005)
 
 
 def test_stable_adamw_is_the_algorithm() -> None:

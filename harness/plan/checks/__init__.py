@@ -5,6 +5,7 @@ Errors are found when an experiment is read (`harness.experiment`).
 
 from collections.abc import Callable, Iterator, Mapping
 
+from harness.plan.checks.adafactor import capped_learning_rate
 from harness.plan.checks.compute import unused_strategy
 from harness.plan.checks.data import missing_data
 from harness.plan.checks.learned_budgets import few_tokens, few_updates
@@ -37,6 +38,7 @@ CHECKS: Mapping[str, Callable[[Plan], Iterator[str]]] = {
     "few_neighbours": few_neighbours,
     "unfit_learning_rate": unfit_learning_rate,
     "shared_learning_rates": shared_learning_rates,
+    "capped_learning_rate": capped_learning_rate,
     "unfilled_vocabulary": unfilled_vocabulary,
     "repeated_text": repeated_text,
     "unequal_text": unequal_text,

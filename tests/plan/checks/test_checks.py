@@ -10,6 +10,7 @@ from harness.experiment.arms import combinations, resolve_arm
 from harness.experiment.declaration import Declaration
 from harness.experiment.experiment import Experiment
 from harness.plan.checks import CHECKS, plan_warnings
+from harness.plan.checks.adafactor import capped_learning_rate
 from harness.plan.corpora import corpus_lines
 from harness.plan.costs import pretraining_cost
 from harness.plan.factory import load_plan, make_plan
@@ -94,6 +95,30 @@ def test_equal_arms_share_a_warning_and_what_they_build_on_is_checked() -> None:
 )
 def test_a_warmup_that_is_longer_than_half(schedule: Any, warned: bool) -> None:
     assert bool(found("long_warmup", planned({"schedule": schedule}))) == warned
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "warned"),
+    [
+        ({"kind": "adafactor", "learning_rate": 0.01}, False),
+        ({"kind": "adafactor", "learning_rate": 0.3}, True),
+        ({"kind": "adamw", "learning_rate": 0.3}, False),
+    ],
+)
+def test_rates_that_adafactor_does_not_reach(optimizer: Any, warned: bool) -> None:
+    plan = planned({"optimizer": optimizer, "budget": {"steps": 1000}})
+    assert bool(found("capped_learning_rate", plan)) == warned
+
+
+def test_of_searched_rates_the_highest_counts_until_one_is_chosen() -> None:
+    space = {"optimizer.learning_rate": [0.01, 0.3]}
+    pretrain = {"optimizer": {"kind": "adafactor"}, "budget": {"steps": 1000}}
+    plan = planned(pretrain, sweep={"pretrain": {"trials": 2, "space": space}})
+    (line,) = capped_learning_rate(plan)
+    assert line.startswith("x: with a learning rate of 0.3, Adafactor has 1/sqrt(step), which is ")
+    assert not [*capped_learning_rate(plan, {"x": 0.01})]
+    (line,) = capped_learning_rate(plan, {"x": 0.2})
+    assert "rate of 0.2," in line
 
 
 @pytest.mark.parametrize(
