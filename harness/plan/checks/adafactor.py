@@ -34,8 +34,8 @@ def capped_learning_rate(plan: Plan, chosen: Mapping[str, float] | None = None) 
     for (rate, steps, percent), arms in groups.items():
         yield (
             f"{', '.join(arms)}: with a learning rate of {rate:g}, Adafactor has 1/sqrt(step), "
-            f"which is lower than the schedule's, in {percent} % of {steps:,} updates, so that "
-            "this rate and higher ones hardly differ; lower pretrain.optimizer.learning_rate"
+            f"which is lower than the schedule's, in {percent} % of {steps:,} updates; a higher "
+            "rate changes the first and last updates alone; lower pretrain.optimizer.learning_rate"
         )
 
 
