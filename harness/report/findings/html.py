@@ -39,6 +39,7 @@ def page(
         interval=interval,
         figure_of=lambda one: figure_of(reports / one.report),
         width=WIDTH,
+        half=f"{HALF:g}",
     )
 
 
