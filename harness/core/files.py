@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from secrets import token_hex
 from shutil import rmtree
 
 from filelock import FileLock
@@ -18,7 +19,8 @@ def write_atomically(path: Path, text: str) -> None:
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
     """A context with a temporary path, renamed to `path` at the end or deleted on an error."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    # Not the process id: processes of two containers that share the folder may have the same.
+    draft = path.with_name(f".{path.name[:50]}.{token_hex(8)}")  # at most 217 of 255 bytes
     try:
         yield draft
         draft.replace(path)
@@ -61,23 +63,44 @@ DRAFT = ".harness-draft"
 
 @contextmanager
 def atomic_folder(folder: Path) -> Iterator[Path]:
-    """A context with an empty temporary folder, whose files move to `folder` at the end.
+    """A context with an empty temporary folder, whose files move to `folder` at the end; of several
+    processes that fill one folder, each waits for the one before.
 
     On an error they are deleted, and so is `folder` if it is new and empty.
     """
     draft, new = folder / DRAFT, not folder.exists()
-    rmtree(draft, ignore_errors=True)
-    draft.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    with _locked(folder):
+        rmtree(draft, ignore_errors=True)
+        draft.mkdir(parents=True)
+        try:
+            yield draft
+            for path in relative_files(draft):
+                target = folder / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                (draft / path).replace(target)
+        finally:
+            rmtree(draft)
+            if new and not any(folder.iterdir()):
+                folder.rmdir()
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Holds a lock of a folder, which ends with the process and leaves no file; without effect on
+    Windows, and on file systems that lock no folders."""
     try:
-        yield draft
-        for path in relative_files(draft):
-            target = folder / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            (draft / path).replace(target)
+        import fcntl
+    except ImportError:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
     finally:
-        rmtree(draft)
-        if new and not any(folder.iterdir()):
-            folder.rmdir()
+        os.close(handle)
 
 
 def relative_files(folder: Path) -> list[Path]:

@@ -1,6 +1,8 @@
 """Files are there whole or not at all."""
 
 import os
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -53,6 +55,32 @@ def test_a_folder_that_could_not_be_filled_is_as_it_was(tmp_path: Path) -> None:
         with pytest.raises(OSError, match="No such file"), atomic_folder(tmp_path / name) as draft:
             copy(draft / "x.txt", tmp_path / "none")
     assert [path.name for path in tmp_path.rglob("*")] == ["old"]
+
+
+def test_two_processes_that_fill_a_folder_wait_for_each_other(tmp_path: Path) -> None:
+    """The second would delete the unfinished files of the first."""
+
+    def fill(name: str) -> None:
+        with atomic_folder(tmp_path / "out") as draft:
+            (draft / f"{name}.txt").write_text(name)
+            time.sleep(0.1)
+            (draft / f"{name}2.txt").write_text(name)
+
+    with ThreadPoolExecutor() as threads:
+        list(threads.map(fill, "abc"))
+    found = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert found == ["a.txt", "a2.txt", "b.txt", "b2.txt", "c.txt", "c2.txt"]
+
+
+def test_names_of_drafts_differ_and_are_not_too_long(tmp_path: Path) -> None:
+    """Processes in two containers may have the same number."""
+    path = tmp_path / f"{'ü' * 120}.csv"
+    with atomic_path(path) as first, atomic_path(path) as second:
+        assert first != second
+        first.write_text("1")
+        second.write_text("2")
+    assert path.read_text() == "1"
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_an_output_folder_is_new_or_a_folder(tmp_path: Path) -> None:
