@@ -1,8 +1,10 @@
 """Reads an archive; what is damaged or no archive is refused in one line."""
 
 import hashlib
+import io
 import json
 import lzma
+import re
 import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +21,12 @@ from harness.store.artifacts import digest_of
 CHUNK = 2**20
 MAX_BYTES = 2**31
 """Of the content: a file that unpacks to more is no archive of results."""
+MAX_MANIFEST_BYTES = 2**28
+"""Of the manifest, which is read into memory: more than 10,000 stages."""
+KEY = re.compile(r"[0-9a-f]{16}")
+"""A key of a stage (`harness.plan.keys`)."""
+MAX_NAME = 255
+"""Bytes of the name of a file or folder."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +74,7 @@ def read_manifest(path: Path) -> Manifest:
     with (
         _clear_errors(path),
         lzma.open(path) as content,
-        tarfile.open(fileobj=content, mode="r|") as tar,
+        tarfile.open(fileobj=_Limited(content), mode="r|") as tar,
     ):
         return _read_manifest(tar)
 
@@ -87,6 +95,26 @@ class _WrongContentError(Exception):
     """An archive has not the content that it must have."""
 
 
+class _Limited(io.BufferedIOBase):
+    """The first bytes of a file: heads of a tar file are read into memory, too, however long they
+    say that they are."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file, self.left = file, MAX_MANIFEST_BYTES + CHUNK
+
+    def read(self, size: int | None = -1) -> bytes:
+        """The next bytes."""
+        found = self.file.read(-1 if size is None else size)
+        self.left -= len(found)
+        if self.left < 0:
+            raise _too_large()
+        return found
+
+
+def _too_large() -> _WrongContentError:
+    return _WrongContentError(f"its {MANIFEST} has more than {MAX_MANIFEST_BYTES:,} bytes")
+
+
 def _decompress(path: Path, out: IO[bytes]) -> None:
     """Writes the whole content, so that its digest is compared."""
     with lzma.open(path) as file:
@@ -102,6 +130,8 @@ def _read_manifest(tar: tarfile.TarFile) -> Manifest:
     file = tar.extractfile(first) if first and first.isreg() and first.name == MANIFEST else None
     if file is None:
         raise _WrongContentError(f"its first file is not {MANIFEST}")
+    if first and first.size > MAX_MANIFEST_BYTES:
+        raise _too_large()
     try:
         content = json.loads(file.read())
         version = content.get("format") if isinstance(content, dict) else None
@@ -114,14 +144,14 @@ def _read_manifest(tar: tarfile.TarFile) -> Manifest:
         first_error = error.errors()[0]
         place = ".".join(map(str, first_error["loc"]))
         raise _WrongContentError(f"{MANIFEST}: {place}: {first_error['msg']}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _WrongContentError(f"{MANIFEST} is not JSON: {error}") from None
 
 
 def _extract(tar: tarfile.TarFile, manifest: Manifest, folder: Path) -> None:
     """Writes the files of the stages below `folder`, and nothing elsewhere."""
     for stage in manifest.stages:
-        if not _is_name(stage.key):
+        if not KEY.fullmatch(stage.key):
             raise _WrongContentError(f"{stage.key!r} is no key of a stage")
         (folder / stage.key).mkdir(exist_ok=True)
     found: dict[str, dict[PurePath, str]] = {stage.key: {} for stage in manifest.stages}
@@ -131,15 +161,31 @@ def _extract(tar: tarfile.TarFile, manifest: Manifest, folder: Path) -> None:
         if file is None or len(parts) < 2 or parts[0] not in found or not all(map(_is_name, parts)):
             raise _WrongContentError(f"{member.name!r} is no file of a stage")
         target = folder.joinpath(*parts)
-        if len(parts) > 2:
+        try:
             target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content := file.read())
-        found[parts[0]][PurePath(*parts[1:])] = hashlib.sha256(content).hexdigest()
+            with target.open("xb") as out:
+                found[parts[0]][PurePath(*parts[1:])] = _copy(file, out)
+        except (FileExistsError, NotADirectoryError):
+            raise _WrongContentError(f"{member.name!r} is there twice") from None
     for stage in manifest.stages:
         if digest_of(found[stage.key]) != stage.digest:
             raise _WrongContentError(f"files of stage {stage.key} are missing or changed")
 
 
+def _copy(file: IO[bytes], out: IO[bytes]) -> str:
+    """Copies a file; returns the SHA-256 of its content."""
+    content = hashlib.sha256()
+    while chunk := file.read(CHUNK):
+        out.write(chunk)
+        content.update(chunk)
+    return content.hexdigest()
+
+
 def _is_name(part: str) -> bool:
     """Whether a part of a path names a file or folder on every system."""
-    return part not in ("", ".", "..") and not set(part) & set("\\/:\0")
+    if part in ("", ".", "..") or set(part) & set("\\/:\0"):
+        return False
+    try:
+        return len(part.encode()) <= MAX_NAME
+    except UnicodeEncodeError:  # bytes that are no text
+        return False

@@ -249,6 +249,17 @@ def added(name: str) -> Callable[[list[tuple[str, bytes]]], None]:
     return lambda members: members.append((name.format(members[1][0].split("/")[0]), b"x"))
 
 
+STAGE = {
+    "key": "0" * 16,
+    "kind": "finetune",
+    "label": "",
+    "spec": {},
+    "metrics": {},
+    "digest": "",
+    "made_with": "",
+    "adopted": "",
+    "left_out": "",
+}
 WRONG = [
     (lambda members: members.pop(), "files of stage [0-9a-f]+ are missing or changed"),
     (lambda members: members.pop(0), "its first file is not archive.json"),
@@ -259,6 +270,12 @@ WRONG = [
     (added("{}/a\\..\\escaped"), "is no file of a stage"),
     (added("unknown/file"), "'unknown/file' is no file of a stage"),
     (added("{}"), "is no file of a stage"),
+    (added("{}/\udcff"), "is no file of a stage"),
+    (added("{}/" + 300 * "x"), "is no file of a stage"),
+    (lambda members: members.append(members[1]), "' is there twice"),
+    (lambda members: added(members[1][0] + "/below")(members), "/below' is there twice"),
+    (lambda members: members.insert(0, (MANIFEST, b"[" * 100_000)), "archive.json is not JSON"),
+    (of_manifest(stages=[{**STAGE, "key": "a' OR 'b'='b"}]), "is no key of a stage"),
     (of_manifest(format=2), "it has format 2, and this version of the harness reads format 1"),
     (of_manifest(stages=[{"key": "../up"}]), "archive.json: stages.0.kind: Field required"),
     (of_manifest(more=1), "archive.json: more: Extra inputs are not permitted"),
@@ -328,6 +345,19 @@ def test_content_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Monk
     path.write_bytes(lzma.compress(bytes(2**23)))
     with pytest.raises(ValueError, match="has more than 2,097,152 bytes"), opened(path, "kept"):
         pass
+
+
+@pytest.mark.parametrize("kind", [tarfile.REGTYPE, tarfile.XHDTYPE])
+def test_a_manifest_without_end_is_not_read_into_memory(
+    kind: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor is a head of a tar file that says it is so long."""
+    monkeypatch.setattr(read_archive, "MAX_MANIFEST_BYTES", 2**20)
+    path, member = tmp_path / "spaces.tar.xz", tarfile.TarInfo(MANIFEST)
+    member.size, member.type = 2**24, kind
+    path.write_bytes(lzma.compress(member.tobuf(tarfile.PAX_FORMAT) + b" " * 2**24))
+    with pytest.raises(ValueError, match=r"its archive.json has more than 1,048,576 bytes"):
+        read_manifest(path)
 
 
 def test_the_commands(filled: Study, archive: Path, tmp_path: Path) -> None:
