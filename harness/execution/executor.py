@@ -3,7 +3,6 @@
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from shutil import rmtree
 
 from harness.core.secrets import mask
 from harness.data.digests import DataChangedError
@@ -46,13 +45,12 @@ def execute(plan: Plan, store: Store, backend: Backend, display: Display) -> Exe
         why = "restored from an archive without weights that other stages need"
         display.warn(f"{partial} stages were {why}; they are computed again")
     tracker = Tracker(plan, store, backend.workspace)
-    for result in execution.finished.values():
+    for key, result in execution.finished.items():
         tracker.finished(result)
+        backend.workspace.clean(key)  # a kill between recording and cleaning leaves files
     todo = plan.to_compute(execution.finished)
     if todo:
         display.begin(todo, backend.capacity)
-        for key in execution.finished:  # a kill between recording and cleaning leaves files
-            backend.workspace.clean(key)
         with tracker:
             looks = look_of_stages(plan)
             queue = ReadyQueue(plan.stages, todo, execution.finished, looks)
@@ -118,7 +116,7 @@ class _Loop:
 
     def _submit(self, key: str) -> None:
         workspace = self.backend.workspace
-        is_cleaned = workspace.result(key).exists() and not workspace.output(key).exists()
+        is_cleaned = workspace.is_cleaned(key)
         self.queue.waiting.discard(key)
         try:
             result = self.store.find(key) if is_cleaned or self.store.is_remote else None
@@ -130,7 +128,7 @@ class _Loop:
             self.display.advance(self.plan.stages[key])
             return
         if is_cleaned:
-            rmtree(workspace.folder(key), ignore_errors=True)  # no longer in the store
+            workspace.forget(key)
         self.running.add(key)
         self.tracker.running(key)
         self.display.submitted(key)

@@ -3,12 +3,13 @@
 import json
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
-from filelock import SoftFileLease
+from filelock import SoftFileLease, Timeout
 
 from harness.core.compute import Compute
 from harness.execution.lease import is_leased, lease
@@ -18,6 +19,8 @@ HISTORY = "history.jsonl"
 """Metrics logged in training, by step, among the files of a stage; see
 `harness.pretraining.history_file`."""
 
+OUT, STATE, ERROR = "out", "state", "error.txt"
+"""Names in the folder of a stage: its files, its checkpoints, and why it failed."""
 DRAFT = "out-"
 """Begin of the names of folders of unfinished attempts."""
 
@@ -82,11 +85,11 @@ class Workspace:
 
     def output(self, key: str) -> Path:
         """Folder of the files of a computed stage."""
-        return self.folder(key) / "out"
+        return self.folder(key) / OUT
 
     def state(self, key: str) -> Path:
         """Folder of the checkpoints of a stage; kept until it is recorded."""
-        return self.folder(key) / "state"
+        return self.folder(key) / STATE
 
     def nodes(self, key: str, attempt: str) -> Path:
         """Folder in which the nodes of one attempt at a stage exchange files."""
@@ -126,7 +129,7 @@ class Workspace:
     def error(self, key: str) -> str:
         """The reason of a failed stage, the last line of `error.txt` after its traceback; empty if
         it has not failed."""
-        file = self.folder(key) / "error.txt"
+        file = self.folder(key) / ERROR
         text = file.read_text(errors="replace").strip() if file.exists() else ""
         return text.rpartition("\n")[2]
 
@@ -145,10 +148,36 @@ class Workspace:
             rmtree(folder, ignore_errors=True)
 
     def clean(self, key: str) -> None:
-        """Deletes the files of a recorded stage, except `result.json`."""
+        """Deletes the files of a recorded stage, except `result.json`; unless another process holds
+        its lease, which reads them and deletes them afterwards."""
+        folder = self.folder(key)
+        names = {path.name for path in folder.iterdir()} if folder.exists() else set()
+        if not any(name in (STATE, OUT, ERROR) or name.startswith(DRAFT) for name in names):
+            return
+        try:
+            with self.lease(key).acquire(timeout=0):
+                self._delete_files(key)
+        except Timeout:
+            pass
+        except OSError:  # a full disk, which takes no lease
+            self._delete_files(key)
+
+    def _delete_files(self, key: str) -> None:
         rmtree(self.output(key), ignore_errors=True)
         self.clean_drafts(key)
         rmtree(self.state(key), ignore_errors=True)
+        (self.folder(key) / ERROR).unlink(missing_ok=True)
+
+    def is_cleaned(self, key: str) -> bool:
+        """Whether a stage was recorded and its files deleted."""
+        return self.result(key).exists() and not self.output(key).exists()
+
+    def forget(self, key: str) -> None:
+        """Deletes what remains of a cleaned stage that the store no longer has, so that it can be
+        computed again; unless another process has begun to."""
+        with suppress(Timeout), self.lease(key).acquire(timeout=0):
+            if self.is_cleaned(key):
+                rmtree(self.folder(key), ignore_errors=True)
 
     def log(self, event: str, key: str) -> None:
         """Appends a line with an event of a stage (start, finish) to `journal.jsonl`."""

@@ -18,7 +18,7 @@ from harness.core.files import write_atomically
 from harness.core.memory import cycles_freed, peak_memory, reset_peak_memory
 from harness.core.secrets import mask
 from harness.execution.devices import one_node_problem, uses_devices
-from harness.execution.job import HISTORY, Node, StageJob, StageOutput, Workspace
+from harness.execution.job import ERROR, HISTORY, Node, StageJob, StageOutput, Workspace
 from harness.execution.lease import LeaseLostError, held
 from harness.execution.provenance import made_with
 from harness.execution.time_left import RESUMED_AT, STAGE_SECONDS
@@ -62,13 +62,13 @@ def run_stage(
     folder.mkdir(parents=True, exist_ok=True)
     with held(workspace.lease(job.key)) as lease:
         result, out = workspace.result(job.key), workspace.output(job.key)
-        if result.exists() and not out.exists():
+        if workspace.is_cleaned(job.key):
             return None
         if output := _ended(workspace, job.key):
             return output
         result.unlink(missing_ok=True)  # it is damaged
         workspace.log("start", job.key)
-        (folder / "error.txt").unlink(missing_ok=True)  # of an earlier attempt
+        (folder / ERROR).unlink(missing_ok=True)  # of an earlier attempt
         rmtree(out, ignore_errors=True)
         workspace.clean_drafts(job.key)
         draft = workspace.draft(job.key, str(lease.token))
@@ -82,7 +82,7 @@ def run_stage(
             _check(lease)
             line = plugins.error_line(error)
             text = "\n".join([traceback.format_exc(), line or ""])
-            (folder / "error.txt").write_text(mask(text))
+            (folder / ERROR).write_text(mask(text))
             if line:  # the user's own exceptions may not pass between processes
                 raise plugins.PluginError(line) from error
             raise

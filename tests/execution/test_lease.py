@@ -191,6 +191,40 @@ def test_a_stage_that_another_process_computes_is_left_to_it(
         process.communicate("end\n")
 
 
+def test_files_that_another_process_reads_are_not_deleted(tmp_path: Path) -> None:
+    """It took the lease after the worker had ended and before the result was recorded: it compares
+    the files with their digest, and found some missing, or computed the stage again."""
+    workspace = Workspace(tmp_path)
+    for folder in (workspace.output("k"), workspace.state("k"), workspace.draft("k", "1")):
+        folder.mkdir(parents=True)
+    workspace.result("k").write_text("{}")
+    with hold(workspace.folder("k").with_suffix(".lease")) as process:
+        workspace.clean("k")
+        assert len(list(workspace.folder("k").iterdir())) == 4
+        process.communicate("end\n")
+    workspace.clean("k")
+    assert [path.name for path in workspace.folder("k").iterdir()] == ["result.json"]
+    with hold(workspace.folder("k").with_suffix(".lease")) as process:
+        workspace.forget("k")
+        assert workspace.is_cleaned("k")
+        process.communicate("end\n")
+    workspace.forget("k")
+    assert not list((tmp_path / "work").iterdir())
+
+
+def test_a_full_disk_takes_no_lease_and_is_cleaned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    workspace = Workspace(tmp_path)
+    workspace.output("k").mkdir(parents=True)
+    monkeypatch.setattr(leases.Lease, "acquire", full)
+    workspace.clean("k")
+    assert not workspace.output("k").exists()
+
+
 def run_trivially(path: Path, root: Path, begun: Event, results: Connection) -> None:
     """Runs an experiment whose stages do no more than write a file; sends how many it computed."""
 
@@ -227,6 +261,11 @@ def test_several_processes_share_a_plan(tmp_path: Path) -> None:
     assert [process.exitcode for process in processes[1:]] == [0, 0, 0]
     finished = [event["key"] for event in events(root) if event["event"] == "finish"]
     assert sorted(finished) == sorted(plan.stages)
+    left = Workspace(root).state(finished[-1])  # by a kill between recording and cleaning
+    left.mkdir()
+    last = fork.Process(target=run_trivially, args=(path, root, begun, sender))
+    last.start(), last.join()
+    assert not left.exists()
     rows = shared.tracking(EXPERIMENT).search(f"tags.`{KEY}` != ''")
     assert sorted(row.tags[KEY] for row in rows) == sorted(plan.stages)
     assert sum(receiver.recv() for _ in processes[1:]) <= len(plan.stages)
