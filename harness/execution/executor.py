@@ -6,7 +6,7 @@ from pathlib import Path
 
 from harness.core.secrets import mask
 from harness.data.digests import DataChangedError
-from harness.execution.backends.backend import Backend, Outcome
+from harness.execution.backends.backend import Backend, Outcome, WorkerKilledError
 from harness.execution.execution_result import Execution
 from harness.execution.job import StageJob, StageOutput
 from harness.execution.lease import LeaseHeldError, LeaseLostError, lease
@@ -227,9 +227,10 @@ class _Loop:
                 self.execution.dropped.append(outcome.key)
             self.queue.add(outcome.key)
         elif error is not None:
-            is_clear = isinstance(error, (PluginError, DataChangedError))
+            is_clear = isinstance(error, (PluginError, DataChangedError, WorkerKilledError))
             kind = "" if is_clear else f"{type(error).__name__}: "
-            self._fail(stage, f"{kind}{error}")
+            again = "; it was run again and came no further" if outcome.lost else ""
+            self._fail(stage, f"{kind}{error}{again}", by_worker=not outcome.lost)
         else:
             self._end(stage, outcome.output)
 
@@ -274,8 +275,14 @@ class _Loop:
                 self.display.advance(stage)
         return result
 
-    def _fail(self, stage: Stage, reason: str) -> None:
+    def _fail(self, stage: Stage, reason: str, by_worker: bool = False) -> None:
+        """Gives a stage up.
+
+        Args:
+            by_worker: whether the worker has kept the reason, with a traceback.
+        """
         reason = mask(reason)
+        self.backend.workspace.keep_error(stage.key, reason, is_new=not by_worker)
         self.execution.failed[stage.key] = reason
         self.queue.fail(stage.key)
         self.tracker.failed(stage.key)

@@ -12,6 +12,7 @@ from typing import Any
 from filelock import SoftFileLease, Timeout
 
 from harness.core.compute import Compute
+from harness.core.files import write_atomically
 from harness.execution.lease import is_leased, lease
 from harness.store.artifacts import Artifact
 
@@ -132,6 +133,18 @@ class Workspace:
         file = self.folder(key) / ERROR
         text = file.read_text(errors="replace").strip() if file.exists() else ""
         return text.rpartition("\n")[2]
+
+    def keep_error(self, key: str, reason: str, is_new: bool = True) -> None:
+        """Keeps the reason of a failed stage, if the disk takes it.
+
+        Args:
+            is_new: whether it replaces one that is kept.
+        """
+        file = self.folder(key) / ERROR
+        with suppress(OSError):
+            if is_new or not file.exists():
+                file.parent.mkdir(parents=True, exist_ok=True)
+                write_atomically(file, " ".join(reason.split()))
 
     def draft(self, key: str, token: str) -> Path:
         """Folder in which one attempt writes the files of a stage, renamed to `output` at its end.

@@ -126,6 +126,7 @@ def test_a_store_that_fails_fails_the_stage_alone(
     done = run_virtually(plan, backend)
     ((failed, message),) = done.failed.items()
     assert message.startswith(reason) and message.endswith(": no space left")
+    assert backend.workspace.error(failed) == message
     assert set(plan.stages) - set(done.computed) == descendants(plan, failed)
 
 
@@ -157,6 +158,8 @@ def test_a_lost_stage_runs_again_as_long_as_it_comes_further(
     assert backend.order.count(backend.key) == attempts
     missing = descendants(plan, backend.key) if fails else set()
     assert set(done.failed) == ({backend.key} if fails else set())
+    reason = backend.workspace.error(backend.key)  # which 'harness status' shows
+    assert reason.endswith("; it was run again and came no further") if fails else not reason
     assert set(plan.stages) - set(done.computed) == missing
 
 

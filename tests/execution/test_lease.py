@@ -264,7 +264,8 @@ def test_several_processes_share_a_plan(tmp_path: Path) -> None:
     left = Workspace(root).state(finished[-1])  # by a kill between recording and cleaning
     left.mkdir()
     last = fork.Process(target=run_trivially, args=(path, root, begun, sender))
-    last.start(), last.join()
+    last.start()
+    last.join()
     assert not left.exists()
     rows = shared.tracking(EXPERIMENT).search(f"tags.`{KEY}` != ''")
     assert sorted(row.tags[KEY] for row in rows) == sorted(plan.stages)

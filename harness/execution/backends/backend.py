@@ -9,6 +9,10 @@ from harness.core.compute import Compute
 from harness.execution.job import StageJob, StageOutput, Workspace
 
 
+class WorkerKilledError(RuntimeError):
+    """The process of a stage ended without an outcome."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """The end of a submitted stage."""

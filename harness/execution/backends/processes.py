@@ -7,13 +7,14 @@ from importlib import import_module
 
 from harness.core.compute import Compute
 from harness.core.cpus import given_threads, has_gpu, num_cpus
-from harness.execution.backends.backend import Backend, Outcome
+from harness.execution.backends.backend import Backend, Outcome, WorkerKilledError
 from harness.execution.job import StageJob, StageOutput, Workspace
 from harness.execution.worker import run_stage
 from harness.execution.worker_process import WorkerProcess
 
 STAGES = "harness.execution.stages"
 """Module that imports what stages need, which takes a worker longer than many a stage."""
+KILLED = "its process was killed, as when memory runs out (see dmesg; lower --jobs)"
 MAX_JOBS = 8
 """Default limit of workers; each holds its own copy of torch."""
 
@@ -57,7 +58,7 @@ class ProcessBackend(Backend):
         error = future.exception()
         if isinstance(error, BrokenProcessPool):
             slot.close()
-            return Outcome(key, error=error, lost=True)
+            return Outcome(key, error=WorkerKilledError(KILLED), lost=True)
         self._idle.append(slot)
         return Outcome(key, error=error) if error else Outcome(key, future.result())
 

@@ -186,6 +186,18 @@ def test_outcomes_are_alike(
     backend.close()
 
 
+def test_a_killed_worker_is_lost_and_says_why_it_may_be(tmp_path: Path) -> None:
+    backend = ProcessBackend(Workspace(tmp_path))
+    backend.submit(job("k"))
+    for slot in (slot for _, slot in backend._running.values()):
+        for process in list(slot.pool._processes.values()):
+            process.kill()
+    while not (outcomes := backend.wait(0.1)):
+        pass
+    assert outcomes[0].lost and "was killed, as when memory runs out" in str(outcomes[0].error)
+    backend.close()
+
+
 STOPPED = StageJob("pretrain", "key", {"pretrain": {}}, {}, Compute(threads=2, num_nodes=2))
 """Fails in a worker before that imports what stages need, which takes seconds."""
 
