@@ -21,8 +21,8 @@ def gc(
     days: Annotated[float, typer.Option(min=0, help="keep what is younger than so many days")] = 14,
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Lists finished stages, and work of unfinished ones, to which no recorded experiment refers;
-    with --yes, removes them."""
+    """Lists finished stages, and work of unfinished ones, to which no recorded experiment refers,
+    and what interrupted recordings left; with --yes, removes them."""
     from rich.filesize import decimal
 
     from harness.execution.garbage import find_garbage
@@ -32,13 +32,15 @@ def gc(
         plans = [load_plan(path) for path in experiments or ()]
         kept = set[str]().union(*(plan.stages for plan in plans))
         found = find_garbage(options.opened_store(store), kept, days)
-        if not found.stages and not found.work:
+        if not found:
             options.out.print("experiments refer to all stages, or they are too young to remove")
             return
         if found.stages:
             print_kinds(found.stages)
         if found.work:
             options.out.print(f"work folders: {len(found.work)}")
+        if found.uncounted:
+            options.out.print(f"interrupted recordings and damaged results: {len(found.uncounted)}")
         size = decimal(found.num_bytes)
         if yes:
             found.remove(options.tracked(found.stages))

@@ -13,6 +13,7 @@ import typer
 
 from harness.cli import options
 from harness.core.signals import terminated_as_interrupted
+from harness.core.sqlite_files import sqlite_uri
 from harness.store.outages import place_of
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def ui(
         options.require(not remote, f"the store is on a server; open {place_of(remote)}/{page}")
     address = f"http://127.0.0.1:{port}/{page}"
     options.out.print(f"starting MLflow at {address}, which takes some seconds; Ctrl-C ends it")
-    uri = f"sqlite:///{found.root / 'mlflow.db'}"
+    uri = sqlite_uri(found.runs.database)
     command = [sys.executable, "-m", "mlflow", "ui", "--host", "127.0.0.1"]
     command += ["--port", str(port), "--backend-store-uri", uri]
     command += ["--uvicorn-opts", "--log-level warning"]

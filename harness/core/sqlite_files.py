@@ -1,5 +1,6 @@
 """SQLite files: what an error says of the file, and whether it is damaged."""
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -9,6 +10,18 @@ WAIT_SECONDS = 60
 """How long one process waits while another writes."""
 DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, None}
 """Codes of errors that say that a file is damaged; null: bytes that should be text are none."""
+
+
+def sqlite_uri(path: Path) -> str:
+    """The address of a SQLite file for SQLAlchemy, which MLflow and Optuna use.
+
+    Raises:
+        ValueError: the path has a sign of addresses. An address that hides it would name the file,
+            but MLflow makes the folder that the address names as it is written.
+    """
+    if found := re.search(r"\?|%[0-9a-fA-F]{2}", str(path)):
+        raise ValueError(f"the path of a store must have no {found[0]}, but is {path.parent}")
+    return f"sqlite:///{path}"
 
 
 @contextmanager

@@ -8,13 +8,15 @@ from shutil import rmtree
 
 from harness.execution.job import Workspace
 from harness.store.artifacts import folder_size, local_size
-from harness.store.entries import NAME
+from harness.store.entries import NAME, Entry
 from harness.store.recorded import recorded_experiments
 from harness.store.store import StageResult, Store
 
 DEFAULT_DAYS = 14.0
 """Age below which nothing is removed, as by `git gc`: an experiment that was interrupted before
 its first end is not recorded yet."""
+RECORDING_SECONDS = 3600.0
+"""What was begun since may be recorded now."""
 
 
 @dataclass(frozen=True)
@@ -25,12 +27,18 @@ class Garbage:
     stages: tuple[StageResult, ...]
     work: tuple[Path, ...]
     """Folders of unfinished stages."""
+    uncounted: tuple[Entry, ...] = ()
+    """Runs whose recording was interrupted, or that are damaged and marked as failed."""
+
+    def __bool__(self) -> bool:
+        return bool(self.stages or self.work or self.uncounted)
 
     @property
     def num_bytes(self) -> int:
         """Bytes on this machine; the files of a server do not count."""
-        stages = sum(local_size(one.artifact_uri) for one in self.stages)
-        return stages + sum(map(folder_size, self.work))
+        addresses = [one.artifact_uri for one in self.stages]
+        addresses += [one.artifact_uri for one in self.uncounted]
+        return sum(map(local_size, addresses)) + sum(map(folder_size, self.work))
 
     def remove(self, progress: Iterable[StageResult] | None = None) -> None:
         """Removes it.
@@ -40,13 +48,15 @@ class Garbage:
         """
         for one in progress or self.stages:
             self.store.remove(one)
+        for run in self.uncounted:
+            self.store.remove(run)
         for folder in self.work:
             rmtree(folder, ignore_errors=True)
 
 
 def find_garbage(store: Store, kept: Collection[str] = (), days: float = DEFAULT_DAYS) -> Garbage:
     """The stages, and the unfinished work, to which neither a recorded experiment nor a stage that
-    one refers to refers.
+    one refers to refers, and what is left of runs that are no results.
 
     Args:
         kept: keys of further stages to keep, with all stages before them.
@@ -81,7 +91,9 @@ def find_garbage(store: Store, kept: Collection[str] = (), days: float = DEFAULT
         one for key, one in finished.items() if key not in needed and one.recorded <= 1000 * oldest
     ]
     work = [path for path in folders if path.name not in wanted and _last_change(path) <= oldest]
-    return Garbage(store, tuple(stages), tuple(work))
+    latest = min(oldest, time.time() - RECORDING_SECONDS)
+    uncounted = [one for one in store.uncounted() if one.start_time <= 1000 * latest]
+    return Garbage(store, tuple(stages), tuple(work), tuple(uncounted))
 
 
 def _with_parents(

@@ -4,10 +4,9 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from harness.store.cache import cached, forget
+from harness.store.run_files import local_path
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ def resolve(uri: str) -> Path:
         OSError: the download fails.
     """
     if uri.startswith("file:"):
-        return Path(url2pathname(urlsplit(uri).path))
+        return local_path(uri)
     from harness.store.mlflow_runs import download
 
     return cached(uri, download)

@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 KEY, KIND, LABEL, DIGEST = "harness.key", "harness.kind", "harness.label", "harness.digest"
 MADE_WITH = "harness.made_with"
@@ -43,6 +43,18 @@ class Entry:
             return False
         known = self.tags.get(CHECKSUM)
         return known is None or known == checksum(self.tags, self.metrics, self.start_time)
+
+
+def entry_of(run: Any) -> Entry:
+    """The entry of a run as MLflow's client returns it."""
+    return Entry(
+        run_id=run.info.run_id,
+        start_time=run.info.start_time,
+        end_time=run.info.end_time,
+        artifact_uri=run.info.artifact_uri,
+        tags=run.data.tags,
+        metrics=run.data.metrics,
+    )
 
 
 def _are(kind: type, values: Iterable[object]) -> bool:

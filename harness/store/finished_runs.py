@@ -4,16 +4,16 @@ import hashlib
 import logging
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from harness.core.files import make_once
-from harness.core.sqlite_files import damage
+from harness.core.sqlite_files import damage, sqlite_uri
 from harness.store.entries import IMPORT, KEY, KIND, LABEL, NAME, Entry, TrackedRun
-from harness.store.mlflow_tables import find_finished, read_params, tracked_runs
-from harness.store.moved_folder import correct_addresses
+from harness.store.mlflow_tables import find_finished, read_params, tracked_runs, uncounted_runs
+from harness.store.moved_folder import correct_addresses, former_address
 from harness.store.outages import place_of
 from harness.store.snapshot import Snapshot, entries
 from harness.store.snapshot_updates import rows_from_server, rows_from_tables
@@ -68,6 +68,9 @@ class FinishedRuns:
         Args:
             root: folder of the store.
             uri: of a server; null: the tables are below `root`.
+
+        Raises:
+            ValueError: `root` cannot be part of an address.
         """
         self.root, self.uri, self.database = root, uri, root / DATABASE
         address = f"-{hashlib.sha256(place_of(uri).encode()).hexdigest()[:16]}" if uri else ""
@@ -75,7 +78,12 @@ class FinishedRuns:
         self.left_out: dict[str, LeftOut] = {}
         """Run id to each damaged run that was met."""
         self._foreign = False  # whether the tables are of another version of MLflow
-        if not uri and correct_addresses(self.database, EXPERIMENT, root / ARTIFACTS):
+        self._address = uri or sqlite_uri(self.database)
+        files = root / ARTIFACTS
+        self._former = "" if uri else former_address(self.database, EXPERIMENT, files)
+        """Of the files of a store that was moved, but cannot be written."""
+        if self._former and correct_addresses(self.database, self._former, files):
+            self._former = ""
             self.snapshot.discard()
 
     @property
@@ -90,13 +98,13 @@ class FinishedRuns:
 
     def tracking(self, experiment: str) -> "Server":
         """The runs of an MLflow experiment of this store."""
-        from harness.store.mlflow_runs import Server, sqlite_uri
+        from harness.store.mlflow_runs import Server
 
         if self.uri:
-            return Server(self.uri, experiment, None)
+            return Server(self._address, experiment, None)
         self.root.mkdir(parents=True, exist_ok=True)
         make_once(self.database, _make_tables)
-        return Server(sqlite_uri(self.database), experiment, self.root / ARTIFACTS)
+        return Server(self._address, experiment, self.root / ARTIFACTS)
 
     def tracked(self, experiment: str) -> list[TrackedRun]:
         """The runs of an MLflow experiment; an experiment in a local store is not created."""
@@ -135,7 +143,16 @@ class FinishedRuns:
         wrong = [one for one in damaged if mark in one.tags]
         wrong = [one for one in wrong if names is None or one.tags[mark] in names]
         self._counting(wrong)
-        return _by_start(entries(rows, mark, names))  # which were intact when they were added
+        intact = entries(rows, mark, names)  # when they were added
+        return _by_start(map(self._here, intact))
+
+    def uncounted(self) -> list[Entry]:
+        """The runs that are no results: their recording was interrupted, or they are damaged and
+        marked as failed."""
+        if self.is_new:
+            return []
+        found = self._from_tables(uncounted_runs, EXPERIMENT)
+        return self.server.uncounted() if found is None else found
 
     def leave_out(self, entry: Entry, what: str) -> None:
         """Keeps, and logs once, that a run does not count.
@@ -182,10 +199,17 @@ class FinishedRuns:
         intact = []
         for one in found:
             if one.is_intact:
-                intact.append(one)
+                intact.append(self._here(one))
             else:
                 self.leave_out(one, f"its record in {self.database.name}")
         return _by_start(intact)
+
+    def _here(self, one: Entry) -> Entry:
+        """A run with the address of its files beside the database."""
+        if not self._former or not one.artifact_uri.startswith(self._former):
+            return one
+        rest = one.artifact_uri[len(self._former) :]
+        return replace(one, artifact_uri=f"{(self.root / ARTIFACTS).as_uri()}{rest}")
 
 
 def _by_start(found: Iterable[Entry]) -> list[Entry]:

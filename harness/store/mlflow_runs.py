@@ -21,7 +21,8 @@ from mlflow.tracking import MlflowClient  # noqa: E402
 from sqlalchemy.exc import SQLAlchemyError  # noqa: E402
 
 from harness.core.secrets import MaskFilter  # noqa: E402
-from harness.store.entries import CHECKSUM, Entry, Point, TrackedRun, checksum  # noqa: E402
+from harness.core.sqlite_files import sqlite_uri  # noqa: E402
+from harness.store.entries import CHECKSUM, Entry, Point, TrackedRun, checksum, entry_of  # noqa: E402
 from harness.store.outages import check_connection, outages_of  # noqa: E402
 from harness.store.params import (  # noqa: E402
     MAX_PARAM,
@@ -33,6 +34,7 @@ from harness.store.params import (  # noqa: E402
     split_params,
     unflatten,
 )
+from harness.store.run_files import check_place, remove_files  # noqa: E402
 from harness.store.server_errors import MissingError, mlflow_error, other_error  # noqa: E402
 
 logging.getLogger("mlflow").setLevel(logging.WARNING)  # after its import, which sets it to INFO
@@ -108,7 +110,7 @@ class Server:
     def search(self, condition: str) -> list[Entry]:
         """Finished runs that meet a condition in MLflow's filter syntax, by start time."""
         runs = self._search(f"attributes.status = 'FINISHED' AND {condition}")
-        return sorted(map(_entry, runs), key=lambda entry: entry.start_time)
+        return sorted(map(entry_of, runs), key=lambda entry: entry.start_time)
 
     def ended_since(self, since: int) -> tuple[list[Entry], list[str]]:
         """The runs that have finished since a time, and the ids of those that do not count: failed
@@ -121,7 +123,11 @@ class Server:
         finished = [run for run in ended if run.info.status == "FINISHED"]
         failed = [run.info.run_id for run in ended if run.info.status != "FINISHED"]
         deleted = [run.info.run_id for run in self._search("", ViewType.DELETED_ONLY)]
-        return [_entry(run) for run in finished], [*failed, *deleted]
+        return [entry_of(run) for run in finished], [*failed, *deleted]
+
+    def uncounted(self) -> list[Entry]:
+        """The runs that have not finished, or failed since."""
+        return [entry_of(run) for run in self._search("attributes.status != 'FINISHED'")]
 
     def has(self, run_id: str) -> bool:
         """Whether there is a run with this id, deleted or not."""
@@ -167,13 +173,16 @@ class Server:
         run = self._call(
             self.client.create_run, self.experiment_id, start, tags, run_name=name
         ).info
-        self._call(
-            self.client.log_batch,
-            run.run_id,
-            metrics=[Metric(name, value, start, 0) for name, value in known.items()],
-            params=[Param(name, text) for name, text in split_params(flatten(spec)).items()],
-        )
-        self._call(self.client.log_artifacts, run.run_id, str(folder))
+        if self.artifacts:
+            check_place(run, self.artifacts)
+        numbers = [Metric(name, value, start, 0) for name, value in known.items()]
+        params = [Param(name, text) for name, text in split_params(flatten(spec)).items()]
+        try:
+            self._call(self.client.log_batch, run.run_id, metrics=numbers, params=params)
+            self._call(self.client.log_artifacts, run.run_id, str(folder))
+        except BaseException:  # a full disk, which the copied files would leave full, or Ctrl-C
+            remove_files(run)
+            raise
         end = int(1000 * time.time())
         self._call(self.client.set_terminated, run.run_id, end_time=end)
         return Entry(run.run_id, start, end, run.artifact_uri, tags, known)
@@ -248,11 +257,6 @@ def make_tables(path: Path) -> None:
     MlflowClient(sqlite_uri(path)).search_experiments(max_results=1)
 
 
-def sqlite_uri(path: Path) -> str:
-    """MLflow's tracking URI of a SQLite file."""
-    return f"sqlite:///{path}"
-
-
 def download(uri: str, folder: Path) -> Path:
     """The path of a file or of all files of a run, downloaded into a folder.
 
@@ -286,14 +290,3 @@ def _waiting(uri: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwar
         longest = max(1, int(min(REQUEST_SECONDS, outages.limit)))
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", str(longest))
     return outages.call(partial(_translated, function, *args, **kwargs))
-
-
-def _entry(run: Run) -> Entry:
-    return Entry(
-        run_id=run.info.run_id,
-        start_time=run.info.start_time,
-        end_time=run.info.end_time,
-        artifact_uri=run.info.artifact_uri,
-        tags=run.data.tags,
-        metrics=run.data.metrics,
-    )

@@ -48,6 +48,17 @@ def find_finished(
     return read_entries(database, [run for (run,) in found])
 
 
+def uncounted_runs(database: Path, experiment: str) -> list[Entry]:
+    """The runs of an experiment that have not finished, or failed since."""
+    query = """
+        select run_uuid from runs join experiments using (experiment_id)
+        where experiments.name = ? and status != 'FINISHED' and runs.lifecycle_stage = 'active'
+    """
+    with read_only(database) as connection:
+        found = connection.execute(query, (experiment,)).fetchall()
+    return read_entries(database, [run for (run,) in found])
+
+
 def tracked_runs(database: Path, experiment: str) -> list[TrackedRun]:
     """The runs of an experiment that are not deleted, whatever their status.
 

@@ -11,40 +11,48 @@ COLUMNS = {"experiments": "artifact_location", "runs": "artifact_uri"}
 """Table of MLflow to its column with an address below the folder of files."""
 
 
-def correct_addresses(database: Path, experiment: str, artifacts: Path) -> bool:
-    """Makes MLflow's addresses point to the files beside the database, wherever the folder was when
-    they were written. Other paths to the same folder, such as links, are left alone.
+def former_address(database: Path, experiment: str, artifacts: Path) -> str:
+    """The address of the files of a store before its folder was moved or copied; empty if MLflow's
+    addresses are those of the files beside the database. Other paths to the same folder, such as
+    links, are left alone.
 
     Args:
-        database: MLflow's SQLite file.
+        database: MLflow's SQLite file; it may be missing, or of another version of MLflow.
         experiment: an MLflow experiment of the store.
         artifacts: the folder of files beside the database.
+    """
+    if not database.exists():
+        return ""
+    try:
+        with read_only(database) as connection:
+            row = connection.execute(LOCATION, (experiment,)).fetchone()
+    except sqlite3.DatabaseError:
+        return ""
+    if row is None or not isinstance(row[0], str) or row[0] == artifacts.as_uri():
+        return ""
+    return "" if not artifacts.is_dir() or _is_same(row[0], artifacts) else row[0]
+
+
+def correct_addresses(database: Path, former: str, artifacts: Path) -> bool:
+    """Makes MLflow's addresses point to the files beside the database.
+
+    Args:
+        former: a `former_address`.
 
     Returns:
-        Whether addresses were changed; not in a file that is missing, read-only or of another
-        version of MLflow.
+        Whether they were changed; not in a file that cannot be written.
     """
+    new = artifacts.as_uri()
     try:
-        return database.exists() and _correct(database, experiment, artifacts)
+        with connected(database) as connection, connection:
+            for table, column in COLUMNS.items():
+                connection.execute(
+                    f"update {table} set {column} = ? || substr({column}, ?) "
+                    f"where substr({column}, 1, ?) = ?",
+                    (new, len(former) + 1, len(former), former),
+                )
     except sqlite3.DatabaseError:
         return False
-
-
-def _correct(database: Path, experiment: str, artifacts: Path) -> bool:
-    new = artifacts.as_uri()
-    with read_only(database) as connection:
-        row = connection.execute(LOCATION, (experiment,)).fetchone()
-    if row is None or not isinstance(row[0], str) or row[0] == new:
-        return False
-    if not artifacts.is_dir() or _is_same(row[0], artifacts):
-        return False
-    with connected(database) as connection, connection:
-        for table, column in COLUMNS.items():
-            connection.execute(
-                f"update {table} set {column} = ? || substr({column}, ?) "
-                f"where substr({column}, 1, ?) = ?",
-                (new, len(row[0]) + 1, len(row[0]), row[0]),
-            )
     return True
 
 

@@ -5,11 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
 from harness.core.files import file_exists, output_folder
-from harness.store.artifacts import IntactFiles, digest, resolve
+from harness.store.artifacts import IntactFiles, digest
 from harness.store.entries import (
     ADOPTED,
     DIGEST,
@@ -27,6 +26,7 @@ from harness.store.entries import (
 from harness.store.finished_runs import DATABASE, FinishedRuns
 from harness.store.outages import place_of
 from harness.store.params import join_params, unflatten
+from harness.store.run_files import remove_files
 
 if TYPE_CHECKING:
     from harness.store.mlflow_runs import Server
@@ -65,7 +65,7 @@ class Store:
         are needed.
 
         Raises:
-            ValueError: `root` is a file.
+            ValueError: `root` is a file, or its path cannot be part of an address.
         """
         self.root = root.absolute()
         if file_exists(self.root):
@@ -238,11 +238,15 @@ class Store:
         """Marks a damaged stage as failed, so that it is computed again."""
         self._server.fail(record.run_id)
 
-    def remove(self, record: StageResult) -> None:
-        """Deletes the files of a stage in a local store, and moves its run to MLflow's trash."""
-        self._server.delete(record.run_id)
-        if record.artifact_uri.startswith("file:"):
-            rmtree(resolve(record.artifact_uri).parent, ignore_errors=True)
+    def uncounted(self) -> list[Entry]:
+        """The runs that are no results: their recording was interrupted, or they are damaged and
+        marked as failed. Their files remain until they are removed."""
+        return self.runs.uncounted()
+
+    def remove(self, run: StageResult | Entry) -> None:
+        """Deletes the files of a run in a local store, and moves it to MLflow's trash."""
+        self._server.delete(run.run_id)
+        remove_files(run)
 
     @property
     def place(self) -> str:

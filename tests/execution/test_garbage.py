@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import harness
 from harness.cli.app import app
+from harness.execution import garbage
 from harness.execution.garbage import find_garbage
 from harness.execution.job import Workspace
 from harness.plan.plan import Plan
@@ -104,6 +105,33 @@ def test_old_work_goes_and_running_stages_stop_it(store: Store) -> None:
     assert [path.name for path in find_garbage(store).work] == ["old"]
     with workspace.lease("young"), pytest.raises(ValueError, match="but 1 are; wait"):
         find_garbage(store)
+
+
+def test_files_of_runs_that_are_no_results_go(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a recording that a kill interrupted, and of a damaged stage that was computed again."""
+    record(store, planned())
+    server, again = store._server, next(iter(store.finished().values()))
+    with monkeypatch.context() as killed:
+        killed.setattr(server.client, "set_terminated", lambda *_, **__: None)
+        server.add("finetune", {"harness.key": "k"}, {}, {}, store.files(again))
+    store.forget(again)
+    assert again.key not in store.finished()
+    assert not find_garbage(store, days=0).uncounted  # they may be recorded now
+    monkeypatch.setattr(garbage, "RECORDING_SECONDS", 0.0)
+    assert not find_garbage(store).uncounted
+    found = find_garbage(store, planned(*OTHER_STEPS).stages, days=0)
+    assert found and not found.stages and len(found.uncounted) == 2 and found.num_bytes == 8
+    assert {one.run_id for one in store._server.uncounted()} == {
+        one.run_id for one in found.uncounted
+    }
+    code, output = call(store, "gc", "--days", "0")
+    assert code == 0 and "interrupted recordings and damaged results: 2" in output
+    found.remove()
+    assert not store.uncounted() and not find_garbage(store, days=0).uncounted
+    folders = {path.name for path in (store.root / "artifacts").iterdir()}
+    assert not folders & {one.run_id for one in found.uncounted} and folders
 
 
 def test_commands(store: Store, tmp_path: Path) -> None:

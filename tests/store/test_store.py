@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.store import mlflow_runs
+from harness.store import finished_runs, mlflow_runs
 from harness.store.artifacts import Artifact, IntactFiles, digest, local_folder
 from harness.store.entries import CHECKSUM, KEY
 from harness.store.params import flatten, unflatten
@@ -41,6 +41,22 @@ def test_a_recorded_stage_is_finished(store: Store, folder: Path) -> None:
     assert (fetched / "model" / "weights.bin").read_bytes() == b"123"
 
 
+@pytest.mark.parametrize("name", ["a#b", "ü b", "100%", "a;b&c=d:e"])
+def test_a_folder_may_have_any_sign(name: str, tmp_path: Path, folder: Path) -> None:
+    store = Store(tmp_path / name / "runs")
+    record = store.record("k", "pretrain", "bert", {}, {}, folder)
+    again = Store(store.root)
+    assert again.finished() == {"k": record} and again.fetch(record)
+    assert {path.name for path in tmp_path.iterdir()} == {name, "out"}
+
+
+@pytest.mark.parametrize("name", ["a?b", "50%20b"])
+def test_a_folder_that_no_address_can_name_is_refused(name: str, tmp_path: Path) -> None:
+    """The stages of a run were computed, and its tables made in another folder."""
+    with pytest.raises(ValueError, match=r"must have no (\?|%20), but is /"):
+        Store(tmp_path / name)
+
+
 def test_only_the_given_keys_are_returned(store: Store, folder: Path) -> None:
     for key in ("k1", "k2"):
         store.record(key, "pretrain", "bert", {}, {}, folder)
@@ -66,13 +82,23 @@ def test_damaged_files_are_not_returned(store: Store, folder: Path) -> None:
 def test_an_interrupted_run_does_not_count(
     store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupt(*args: object) -> None:
+    copy = store._server.client.log_artifacts
+
+    def interrupt(*args: Any) -> None:
+        copy(*args)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(store._server.client, "log_artifacts", interrupt)
     with pytest.raises(KeyboardInterrupt):
         store.record("k", "pretrain", "bert", {}, {}, folder)
     assert store.finished() == {}
+    assert not list((store.root / "artifacts").iterdir())  # a full disk would remain full
+
+
+def test_files_of_a_changed_address_are_not_removed(store: Store, folder: Path) -> None:
+    record = store.record("k", "pretrain", "bert", {}, {}, folder)
+    store.remove(replace(record, artifact_uri=(folder / "model").as_uri()))
+    assert store.finished() == {} and (folder / "model").is_dir()
 
 
 def test_a_second_store_on_the_same_folder_sees_it(store: Store, folder: Path) -> None:
@@ -171,6 +197,41 @@ def test_a_store_can_be_moved_and_copied(store: Store, folder: Path, copied: boo
     if copied:
         assert set(store.finished()) == {"k1"}
         assert store.files(store.finished()["k1"]).is_relative_to(store.root)
+
+
+def test_a_moved_store_that_cannot_be_written_is_read(
+    store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its files counted as damaged."""
+    keys = ["k1", "k2"]
+    for key in keys:
+        store.record(key, "pretrain", "bert", {}, {}, folder)
+    store.record_experiment("one", "suite", folder)
+    assert len(store.finished()) == 2  # makes the snapshot
+    place = store.root.parent / "read only"
+    move(store.root, place)
+    monkeypatch.setattr(finished_runs, "correct_addresses", lambda *_: False)
+    for _ in range(2):
+        other = Store(place)
+        found = [other.find("k1"), *other.finished().values()]
+        assert len(found) == 3
+        assert all(one and other.files(one).is_relative_to(place) for one in found)
+        assert other.experiments()["one"].is_relative_to(place)
+        (place / "snapshot-3.db").unlink(missing_ok=True)
+
+
+def test_nothing_is_recorded_in_another_folder(store: Store, folder: Path) -> None:
+    """Another process opened the store by another path, which it did not take for the same folder,
+    as on a machine that mounts it elsewhere; it has corrected the addresses."""
+    store.record("k1", "pretrain", "bert", {}, {}, folder)
+    elsewhere = store.root.parent / "elsewhere"
+    copytree(store.root, elsewhere)
+    Store(elsewhere)
+    copyfile(elsewhere / "mlflow.db", store.root / "mlflow.db")
+    with pytest.raises(OSError, match="another process uses the store by another path; end it"):
+        store.record("k2", "pretrain", "bert", {}, {}, folder)
+    assert store.find("k2") is None
+    assert len(list((elsewhere / "artifacts").iterdir())) == 1
 
 
 def test_a_link_to_a_store_changes_no_address(store: Store, folder: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from rich.filesize import decimal
 
+from harness.core.sqlite_files import sqlite_uri
 from harness.execution.health.finding import Finding
 from harness.execution.health.machine import GB
 from harness.store.entries import KIND
@@ -59,7 +60,7 @@ def check_store(store: Path) -> Finding:
     found = f"{states['FINISHED']:,} finished stages in {store.absolute()}"
     if (newest := newest_schema()) not in (None, schema):
         found = f"tables {schema} of another version of MLflow, whose are {newest}"
-        advice = f"copy {database}, then: mlflow db upgrade sqlite:///{database.absolute()}"
+        advice = f"copy {database}, then: mlflow db upgrade {sqlite_uri(database.absolute())}"
         return Finding("problem", found, advice)
     if states["FINISHED"] and not (store / ARTIFACTS).is_dir():
         return Finding("problem", f"{found}, but no files: {store / ARTIFACTS} is missing", BACKUP)

@@ -19,6 +19,7 @@ from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
 from harness.core.files import make_once
+from harness.core.sqlite_files import sqlite_uri
 from harness.finetuning.search.pretrain_search import PretrainSearch
 from harness.finetuning.search.space import (
     ADAPTATION,
@@ -235,7 +236,7 @@ def _suggest(trial: optuna.Trial, name: str, distribution: BaseDistribution) -> 
 
 def _open(storage: Path) -> optuna.storages.RDBStorage:
     waiting = {"connect_args": {"timeout": 120}}  # seconds that a writer waits for another
-    return optuna.storages.RDBStorage(f"sqlite:///{storage}", engine_kwargs=waiting)
+    return optuna.storages.RDBStorage(sqlite_uri(storage), engine_kwargs=waiting)
 
 
 def _report(running: optuna.Trial, epoch: int, score: float | None) -> None:
