@@ -2,8 +2,10 @@
 
 import hashlib
 import logging
+import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -15,6 +17,7 @@ from harness.store.entries import IMPORT, KEY, KIND, LABEL, NAME, Entry, Tracked
 from harness.store.mlflow_tables import find_finished, read_params, tracked_runs, uncounted_runs
 from harness.store.moved_folder import correct_addresses, former_address
 from harness.store.outages import place_of
+from harness.store.schema import schema_problem
 from harness.store.snapshot import Snapshot, entries
 from harness.store.snapshot_updates import rows_from_server, rows_from_tables
 
@@ -90,6 +93,20 @@ class FinishedRuns:
     def is_new(self) -> bool:
         """Whether a local store has no tables yet."""
         return not self.uri and not self.database.exists()
+
+    def check_writable(self) -> None:
+        """Checks that results can be recorded in the tables, before they are computed.
+
+        Raises:
+            ValueError: they cannot.
+        """
+        if self.uri or self.is_new:
+            return
+        if not os.access(self.database, os.W_OK):
+            raise ValueError(f"{self.database} must be writable, but is not")
+        with suppress(sqlite3.DatabaseError):  # reading them says it
+            if problem := schema_problem(self.database):
+                raise ValueError(f"{self.database} has {problem[0]}: {problem[1]}")
 
     @cached_property
     def server(self) -> "Server":

@@ -80,9 +80,10 @@ class Store:
         """Creates the folder of the store, before a computation whose results go there.
 
         Raises:
-            ValueError: it cannot be created or written.
+            ValueError: it cannot be created or written, or MLflow's tables cannot.
         """
         output_folder(self.root).mkdir(parents=True, exist_ok=True)
+        self.runs.check_writable()
 
     @property
     def _server(self) -> "Server":

@@ -48,7 +48,6 @@ def states(store: Path) -> dict[str, str]:
 
 def test_a_store_in_order(store: Path) -> None:
     assert set(states(store).values()) == {"ok"}
-    assert storage.newest_schema()  # equal to that of the store, whose tables MLflow has made
     assert storage.check_store(store).found.startswith("1 finished stages in ")
     assert storage.check_snapshot(store).found == "snapshot-3.db: 2 runs"
 

@@ -1,22 +1,20 @@
 """Checks of the store's folder, tables and snapshot."""
 
 import os
-import re
 import shutil
 import sqlite3
 import tempfile
 from collections import Counter
 from contextlib import closing
-from importlib.util import find_spec
 from pathlib import Path
 
 from rich.filesize import decimal
 
-from harness.core.sqlite_files import sqlite_uri
 from harness.execution.health.finding import Finding
 from harness.execution.health.machine import GB
 from harness.store.entries import KIND
 from harness.store.finished_runs import ARTIFACTS, DATABASE, EXPERIMENT
+from harness.store.schema import schema_problem
 
 LITTLE_DISK, TOO_LITTLE_DISK = 5 * GB, GB // 2
 SHARED = ("nfs", "nfs4", "cifs", "smb3", "lustre", "ceph", "glusterfs", "fuse.sshfs")
@@ -53,15 +51,13 @@ def check_store(store: Path) -> Finding:
         return Finding("ok", f"empty: {store.absolute()}")
     try:
         with closing(sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True)) as one:
-            ((schema,),) = one.execute("select version_num from alembic_version").fetchall()
             states = Counter(state for state, _ in one.execute(STAGES, (EXPERIMENT, KIND)))
+        problem = schema_problem(database.absolute())
     except (sqlite3.DatabaseError, ValueError) as error:
         return Finding("problem", f"{database} cannot be read: {error}", BACKUP)
     found = f"{states['FINISHED']:,} finished stages in {store.absolute()}"
-    if (newest := newest_schema()) not in (None, schema):
-        found = f"tables {schema} of another version of MLflow, whose are {newest}"
-        advice = f"copy {database}, then: mlflow db upgrade {sqlite_uri(database.absolute())}"
-        return Finding("problem", found, advice)
+    if problem:
+        return Finding("problem", *problem)
     if states["FINISHED"] and not (store / ARTIFACTS).is_dir():
         return Finding("problem", f"{found}, but no files: {store / ARTIFACTS} is missing", BACKUP)
     if (kind := file_system(place)) in SHARED:
@@ -82,26 +78,6 @@ def check_snapshot(store: Path) -> Finding:
             return Finding("warning", f"{path.name} is damaged: {error}", advice)
     rows = ", ".join(f"{name}: {number:,} runs" for name, number in sizes.items())
     return Finding("ok", rows or "none yet")
-
-
-def newest_schema() -> str | None:
-    """The version of the tables that the installed MLflow makes, read from its migrations without
-    importing it; null if they are not found."""
-    spec = find_spec("mlflow")
-    folders = [Path(one) for one in (spec and spec.submodule_search_locations) or ()]
-    texts = [
-        path.read_text()
-        for folder in folders
-        for path in folder.glob("store/db_migrations/versions/*.py")
-    ]
-    made = {name for text in texts for name in _named("revision", text)}
-    replaced = {name for text in texts for name in _named("down_revision", text)}
-    newest = made - replaced
-    return newest.pop() if len(newest) == 1 else None
-
-
-def _named(name: str, text: str) -> list[str]:
-    return re.findall(rf"^{name} = [\"'](\w+)", text, re.MULTILINE)
 
 
 def file_system(path: Path) -> str:
