@@ -7,6 +7,7 @@ import hashlib
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
@@ -20,6 +21,8 @@ KEPT_SECONDS = 24 * 3600.0
 """Files that were used since are kept, whatever the size: a stage may be reading them."""
 CHECK_SECONDS = 600.0
 """Least time between two measurements of the size."""
+DRAFT = ".draft-"
+"""Begin of the names of folders of unfinished downloads."""
 CHECKED = ".checked"
 """File whose time is that of the latest measurement."""
 
@@ -48,14 +51,17 @@ def cached(address: str, download: Callable[[str, Path], Path]) -> Path:
     """
     place = _place(address)
     place.parent.mkdir(parents=True, exist_ok=True)
-    if not place.exists():
-        with FileLock(place.with_suffix(".lock")):
-            if not place.exists():
-                with TemporaryDirectory(dir=place.parent, prefix=".") as draft:
-                    download(address, Path(draft)).replace(place)
-        _make_room(place.parent)
-    os.utime(place)
-    return place
+    while True:
+        if not place.exists():
+            with FileLock(place.with_suffix(".lock")):
+                if not place.exists():
+                    with TemporaryDirectory(dir=place.parent, prefix=DRAFT) as draft:
+                        download(address, Path(draft)).replace(place)
+            with suppress(FileNotFoundError):  # another process makes room, too
+                _make_room(place.parent)
+        with suppress(FileNotFoundError):  # another process has just deleted it
+            os.utime(place)
+            return place
 
 
 def forget(address: str) -> None:
@@ -73,6 +79,9 @@ def _make_room(folder: Path) -> None:
     if checked.exists() and now - checked.stat().st_mtime < CHECK_SECONDS:
         return
     checked.touch()
+    for draft in folder.glob(f"{DRAFT}*"):  # of a process that was killed
+        if now - _last_change(draft) > KEPT_SECONDS:
+            _delete(draft)
     used = {place: place.stat().st_mtime for place in folder.iterdir() if not place.suffix}
     sizes = {place: _size(place) for place in used if not place.name.startswith(".")}
     excess = sum(sizes.values()) - limit_bytes()
@@ -80,6 +89,14 @@ def _make_room(folder: Path) -> None:
         if excess > 0 and now - used[place] > KEPT_SECONDS:
             _delete(place)
             excess -= sizes[place]
+
+
+def _last_change(place: Path) -> float:
+    """Unix time; 0 of what another process deletes."""
+    try:
+        return max(path.stat().st_mtime for path in (place, *place.rglob("*")))
+    except FileNotFoundError:
+        return 0.0
 
 
 def _size(place: Path) -> int:

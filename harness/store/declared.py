@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from filelock import FileLock
+
 from harness.core.checked_files import read_checked, write_checked
 from harness.core.names import file_name
 
@@ -42,11 +44,12 @@ def record_declared(
 def keep_declared(root: Path, experiment: str, found: Mapping[str, Declared]) -> None:
     """Keeps the first run of each expectation, as `record_declared`."""
     path = _path(root, experiment)
-    known = read_declared(root, experiment)
-    every = {**found, **known}
-    if every != known or not path.exists():
-        with suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and found.keys() <= read_declared(root, experiment).keys():
+        return
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(root / f"{FOLDER}.lock"):  # another run may add some at the same time
+            every = {**found, **read_declared(root, experiment)}
             write_checked(path, {text: asdict(one) for text, one in every.items()})
 
 

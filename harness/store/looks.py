@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from filelock import FileLock
+
 from harness.core.checked_files import read_checked, write_checked
 from harness.core.names import file_name
 
@@ -31,15 +33,15 @@ def record_look(root: Path, experiment: str, number: int, planned: int, declared
         root: folder of the store.
         planned, declared: as for `MadeLook`.
     """
-    known = read_looks(root, experiment)
-    if number in known:
+    if number in read_looks(root, experiment):
         return
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    every = known | {number: MadeLook(now, planned, declared)}
     path = _path(root, experiment)
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_checked(path, {str(number): asdict(one) for number, one in every.items()})
+        with FileLock(root / f"{FOLDER}.lock"):  # another process may make one at the same time
+            every = {number: MadeLook(now, planned, declared), **read_looks(root, experiment)}
+            write_checked(path, {str(number): asdict(one) for number, one in every.items()})
 
 
 def read_looks(root: Path, experiment: str) -> dict[int, MadeLook]:

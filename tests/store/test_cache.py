@@ -66,3 +66,45 @@ def test_what_was_not_used_for_longest_makes_room(
     cached("s3://a/", server)  # used again
     last = cached("s3://d/", server)
     assert [place.exists() for place in (*places, last)] == [True, False, True, True]
+
+
+def test_what_another_process_deletes_meanwhile_is_downloaded_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A missing file counted as damage, and its stage was computed again."""
+    server, touched = Server(), list[Path]()
+    place = cached("s3://run/", server)
+
+    def deleted_once(path: Path) -> None:
+        if not touched:
+            forget("s3://run/")
+        touched.append(path)
+        path.stat()
+
+    monkeypatch.setattr("os.utime", deleted_once)
+    assert cached("s3://run/", server) == place and place.exists() and server.downloads == 2
+
+
+def test_two_processes_that_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the other deletes while its size is measured is missing, too."""
+
+    def missing(place: Path) -> int:
+        raise FileNotFoundError(place)
+
+    monkeypatch.setattr(cache, "_size", missing)
+    assert cached("s3://a/", Server()).exists()
+
+
+def test_drafts_of_killed_processes_are_deleted(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "CHECK_SECONDS", 0.0)
+    for name, age in (("old", 2), ("new", 0)):
+        file = folder / f"{cache.DRAFT}{name}" / "half"
+        file.parent.mkdir(parents=True)
+        file.write_text("of it")
+        for path in (file, file.parent):
+            then = path.stat().st_mtime - age * 24 * 3600
+            os.utime(path, (then, then))
+    cached("s3://a/", Server())
+    assert [path.name for path in folder.glob(f"{cache.DRAFT}*")] == [f"{cache.DRAFT}new"]

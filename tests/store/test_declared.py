@@ -1,5 +1,6 @@
 """When expectations were declared first."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,14 @@ def test_the_first_run_with_an_expectation_is_kept(tmp_path: Path) -> None:
     record_declared(tmp_path, "study", [])  # an expectation that is removed stays known
     assert read_declared(tmp_path, "study") == later
     assert read_declared(tmp_path, "another") == {}
+
+
+def test_of_runs_that_declare_at_once_all_are_kept(tmp_path: Path) -> None:
+    """One that was lost counted later as declared after results."""
+    texts = [f"a{number} > b" for number in range(24)]
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda text: record_declared(tmp_path, "study", [(text, 0, 12)]), texts))
+    assert sorted(read_declared(tmp_path, "study")) == sorted(texts)
 
 
 def test_that_there_were_none_is_kept(tmp_path: Path) -> None:

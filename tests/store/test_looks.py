@@ -1,5 +1,6 @@
 """At which numbers of seeds verdicts have been looked at."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from harness.store.looks import FOLDER, MadeLook, read_looks, record_look
@@ -14,6 +15,12 @@ def test_the_first_look_at_a_number_of_seeds_is_kept(tmp_path: Path) -> None:
     later = read_looks(tmp_path, "study")
     assert later[3] == first[3] and (later[5].planned, later[5].declared) == (12, False)
     assert read_looks(tmp_path, "another") == {}
+
+
+def test_of_looks_at_once_all_are_kept(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda n: record_look(tmp_path, "study", n, 30, False), range(24)))
+    assert sorted(read_looks(tmp_path, "study")) == list(range(24))
 
 
 def test_a_damaged_file_tells_nothing(tmp_path: Path) -> None:
