@@ -3,6 +3,7 @@
 import io
 import math
 import re
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -169,8 +170,10 @@ def explain(artist: Artist, text: str) -> None:
 def as_svg(figure: Figure, name: str) -> str:
     """The figure as a scalable `svg` element, its ids prefixed with `name`."""
     text = io.StringIO()
-    _place_axes(figure)
-    figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+    with warnings.catch_warnings():  # of letters that Matplotlib's font lacks: readers draw them
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        _place_axes(figure)
+        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
     svg = text.getvalue()
     svg = svg[svg.index("<svg") :]
     # Attributes that contain double quotes are in single quotes.

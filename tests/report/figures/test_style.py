@@ -1,5 +1,6 @@
 """Figures with many or long names: all names are inside the figure and leave room for the panel."""
 
+import warnings
 from typing import Any
 from xml.etree import ElementTree
 
@@ -8,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
 from harness.report.figures.adaptation import count_curves, forgetting_maps, layer_lines
 from harness.report.figures.cost import fronts
@@ -148,3 +150,11 @@ def test_artists_have_tooltips(text):
     assert root[0].tag.endswith("}title")  # the first child: else no browser shows it
     assert root[0].text == text
     assert len(root) > 1  # what is drawn
+
+
+def test_names_in_other_scripts_are_drawn_without_a_warning() -> None:
+    figure = Figure(layout="constrained")
+    figure.subplots().set_title("日本語")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "日本語" in as_svg(figure, "f")
