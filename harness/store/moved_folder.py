@@ -7,6 +7,10 @@ from harness.core.sqlite_files import connected, read_only
 from harness.store.artifacts import resolve
 
 LOCATION = "select artifact_location from experiments where name = ?"
+HAS_FILES = """
+    select exists(select 1 from runs join experiments using (experiment_id)
+        where experiments.name = ? and status = 'FINISHED')
+"""
 COLUMNS = {"experiments": "artifact_location", "runs": "artifact_uri"}
 """Table of MLflow to its column with an address below the folder of files."""
 
@@ -26,11 +30,13 @@ def former_address(database: Path, experiment: str, artifacts: Path) -> str:
     try:
         with read_only(database) as connection:
             row = connection.execute(LOCATION, (experiment,)).fetchone()
+            (has_files,) = connection.execute(HAS_FILES, (experiment,)).fetchone()
     except sqlite3.DatabaseError:
         return ""
     if row is None or not isinstance(row[0], str) or row[0] == artifacts.as_uri():
         return ""
-    return "" if not artifacts.is_dir() or _is_same(row[0], artifacts) else row[0]
+    is_whole = artifacts.is_dir() or not has_files  # else the files are not beside the database
+    return row[0] if is_whole and not _is_same(row[0], artifacts) else ""
 
 
 def correct_addresses(database: Path, former: str, artifacts: Path) -> bool:
@@ -60,4 +66,4 @@ def _is_same(location: str, artifacts: Path) -> bool:
     if not location.startswith("file:"):
         return True  # files elsewhere were not moved with the database
     old = resolve(location)
-    return old.exists() and old.samefile(artifacts)
+    return old.exists() and artifacts.exists() and old.samefile(artifacts)

@@ -199,6 +199,14 @@ def test_a_store_can_be_moved_and_copied(store: Store, folder: Path, copied: boo
         assert store.files(store.finished()["k1"]).is_relative_to(store.root)
 
 
+def test_a_store_that_was_copied_before_its_first_stage(store: Store, folder: Path) -> None:
+    """The files of the copy went to the original."""
+    store.tracking(finished_runs.EXPERIMENT).start("interrupted", {})
+    copytree(store.root, store.root.parent / "copy")
+    copy = Store(store.root.parent / "copy")
+    assert copy.files(copy.record("k", "x", "x", {}, {}, folder)).is_relative_to(copy.root)
+
+
 def test_a_moved_store_that_cannot_be_written_is_read(
     store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
