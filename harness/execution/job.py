@@ -159,13 +159,15 @@ class Workspace:
         """Deletes the files of interrupted attempts."""
         for folder in self.folder(key).glob(f"{DRAFT}*"):
             rmtree(folder, ignore_errors=True)
+        for file in self.folder(key).glob(".*"):  # of files that are written atomically
+            file.unlink(missing_ok=True)
 
     def clean(self, key: str) -> None:
         """Deletes the files of a recorded stage, except `result.json`; unless another process holds
         its lease, which reads them and deletes them afterwards."""
         folder = self.folder(key)
         names = {path.name for path in folder.iterdir()} if folder.exists() else set()
-        if not any(name in (STATE, OUT, ERROR) or name.startswith(DRAFT) for name in names):
+        if not any(name in (STATE, OUT, ERROR) or name.startswith((DRAFT, ".")) for name in names):
             return
         try:
             with self.lease(key).acquire(timeout=0):

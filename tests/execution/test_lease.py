@@ -198,9 +198,10 @@ def test_files_that_another_process_reads_are_not_deleted(tmp_path: Path) -> Non
     for folder in (workspace.output("k"), workspace.state("k"), workspace.draft("k", "1")):
         folder.mkdir(parents=True)
     workspace.result("k").write_text("{}")
+    (workspace.folder("k") / ".result.json.draft").write_text("{")
     with hold(workspace.folder("k").with_suffix(".lease")) as process:
         workspace.clean("k")
-        assert len(list(workspace.folder("k").iterdir())) == 4
+        assert len(list(workspace.folder("k").iterdir())) == 5
         process.communicate("end\n")
     workspace.clean("k")
     assert [path.name for path in workspace.folder("k").iterdir()] == ["result.json"]
