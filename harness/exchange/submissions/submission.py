@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from harness.analysis.results import Results
+from harness.core.files import atomic_path
 from harness.core.names import file_name
 from harness.data import hub
 from harness.exchange.submissions.server_files import BENCHMARKS, TASKS, ServerFile
@@ -50,7 +51,8 @@ def write_submission(
     name = f"{results.experiment.name}-{file_name(arm)}-{pretrain}.{finetune}-{benchmark}.zip"
     out = out or results.store.root / "submissions" / name
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_bytes(_zipped(texts))
+    with atomic_path(out) as draft:
+        draft.write_bytes(_zipped(texts))
     return out
 
 

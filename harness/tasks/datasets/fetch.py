@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
+from harness.core.files import write_atomically
 from harness.data import hub
 from harness.tasks.datasets.catalog import DataSet
 
@@ -99,7 +100,7 @@ def _write_sums(root: Path, path: str, commit: str) -> None:
     kept = [n for n in before if f"  {path}/" not in n and not n.startswith(f"# {path} ")]
     files = sorted(hub.visible(root / path, "**/*"))
     new = [f"{sha256(file)}  {file.relative_to(root).as_posix()}" for file in files]
-    old.write_text("\n".join([*kept, f"# {path} commit {commit}", *new, ""]), encoding="utf-8")
+    write_atomically(old, "\n".join([*kept, f"# {path} commit {commit}", *new, ""]))
 
 
 def sha256(file: Path) -> str:

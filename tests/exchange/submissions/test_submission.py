@@ -159,6 +159,21 @@ def test_equal_predictions_are_equal_bytes(finished: Any, tmp_path: Path) -> Non
     assert one.read_bytes() == other.read_bytes()
 
 
+def test_an_interrupted_write_leaves_the_old_file(
+    finished: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "one.zip"
+    out.write_text("old")
+
+    def killed(*_: object) -> None:
+        raise OSError("killed")
+
+    monkeypatch.setattr(Path, "replace", killed)
+    with pytest.raises(OSError, match="killed"):
+        submission.write_submission("glue", finished("glue"), out=out)
+    assert [path.name for path in tmp_path.iterdir()] == ["one.zip"] and out.read_text() == "old"
+
+
 def test_missing_files_are_named_in_one_line(finished: Any) -> None:
     results = finished("glue")
     del results.frames["cola"]

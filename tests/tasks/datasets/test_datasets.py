@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from harness.cli import app
 from harness.data import hub
 from harness.tasks import TASKS
+from harness.tasks.datasets import fetch
 from harness.tasks.datasets.catalog import fetch_command, selected, to_fetch
 from harness.tasks.datasets.fetch import SUMS, read_sums
 from harness.tasks.load_examples import load_examples
@@ -285,3 +286,19 @@ def test_notes_of_a_download_are_no_data(mirror: Path) -> None:
     (folder / ".cache").mkdir()
     (folder / ".cache/note.metadata").write_text("a commit")
     assert hub.fingerprint("own/set", None, None) == before
+
+
+def test_an_interrupted_write_keeps_the_known_checksums(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files without a checksum are not verified."""
+    old = "00  other/repository/file\n"
+    (tmp_path / SUMS).write_text(old)
+
+    def killed(*_: object) -> None:
+        raise OSError("killed")
+
+    monkeypatch.setattr(Path, "replace", killed)
+    with pytest.raises(OSError, match="killed"):
+        fetch._write_sums(tmp_path, "a/b", "0" * 40)
+    assert (tmp_path / SUMS).read_text() == old
