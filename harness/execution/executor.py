@@ -15,6 +15,7 @@ from harness.execution.progress import Display, share_done
 from harness.execution.restored import forget_partial
 from harness.execution.time_left import PLANNED_FLOPS
 from harness.execution.tracker import Tracker
+from harness.execution.worker_process import ForeignError
 from harness.experiment.plugins import PluginError
 from harness.plan.first_seeds import look_of_stages
 from harness.plan.plan import Plan, Stage
@@ -27,6 +28,8 @@ POLL_SECONDS = 0.2
 DISPLAY_SHARE = 0.01
 """Most of the time that updates of the display take: in plans of thousands of stages they become
 less frequent, since each estimates the time left of all stages."""
+CLEAR = (PluginError, DataChangedError, WorkerKilledError, ForeignError)
+"""Errors whose text says what they are."""
 LEAST_PROGRESS = 0.01
 """Share of its updates by which a stage must have come further when it is lost again."""
 
@@ -227,8 +230,7 @@ class _Loop:
                 self.execution.dropped.append(outcome.key)
             self.queue.add(outcome.key)
         elif error is not None:
-            is_clear = isinstance(error, (PluginError, DataChangedError, WorkerKilledError))
-            kind = "" if is_clear else f"{type(error).__name__}: "
+            kind = "" if isinstance(error, CLEAR) else f"{type(error).__name__}: "
             again = "; it was run again and came no further" if outcome.lost else ""
             self._fail(stage, f"{kind}{error}{again}", by_worker=not outcome.lost)
         else:

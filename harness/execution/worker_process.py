@@ -1,6 +1,7 @@
 """A local process that computes stages, or one of several that compute a stage together."""
 
 import os
+import pickle
 import signal
 import sys
 import threading
@@ -32,6 +33,22 @@ def _without_main() -> Iterator[None]:
         sys.modules["__main__"] = script
 
 
+class ForeignError(RuntimeError):
+    """An error that cannot be sent to another process, in words: that process would take this one
+    for killed."""
+
+
+def _call(function: Callable[..., Result], *arguments: Any) -> Result:
+    try:
+        return function(*arguments)
+    except Exception as error:
+        try:
+            pickle.loads(pickle.dumps(error))
+        except Exception:  # whatever an exception with arguments of its own raises
+            raise ForeignError(f"{type(error).__name__}: {error}") from error
+        raise
+
+
 class WorkerProcess:
     """A pool of one process that can be ended at any time."""
 
@@ -48,7 +65,7 @@ class WorkerProcess:
     def submit(self, function: Callable[..., Result], *arguments: Any) -> Future[Result]:
         """Calls a function of a module, in the process."""
         with _without_main():
-            return self.pool.submit(function, *arguments)
+            return self.pool.submit(_call, function, *arguments)
 
     def close(self) -> None:
         """Ends the process."""

@@ -34,8 +34,16 @@ def cache_folder() -> Path:
 
 
 def limit_bytes() -> float:
-    """The largest size of the cache: `HARNESS_CACHE_GB`, or the default."""
-    return 2**30 * float(os.environ.get(LIMIT) or DEFAULT_LIMIT)
+    """The largest size of the cache: `HARNESS_CACHE_GB`, or the default.
+
+    Raises:
+        ValueError: it is not a number.
+    """
+    given = os.environ.get(LIMIT) or DEFAULT_LIMIT
+    try:
+        return 2**30 * float(given)
+    except ValueError:
+        raise ValueError(f"{LIMIT} must be a number of GB, but is {given!r}") from None
 
 
 def cached(address: str, download: Callable[[str, Path], Path]) -> Path:

@@ -108,3 +108,9 @@ def test_drafts_of_killed_processes_are_deleted(
             os.utime(path, (then, then))
     cached("s3://a/", Server())
     assert [path.name for path in folder.glob(f"{cache.DRAFT}*")] == [f"{cache.DRAFT}new"]
+
+
+def test_the_limit_is_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARNESS_CACHE_GB", "50 GB")
+    with pytest.raises(ValueError, match="HARNESS_CACHE_GB must be a number of GB, but is '50 GB'"):
+        cache.limit_bytes()

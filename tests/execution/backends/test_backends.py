@@ -198,6 +198,29 @@ def test_a_killed_worker_is_lost_and_says_why_it_may_be(tmp_path: Path) -> None:
     backend.close()
 
 
+class OwnError(Exception):
+    """As those of the Hub's client: it cannot be made again from its text alone."""
+
+    def __init__(self, text: str, response: int) -> None:
+        super().__init__(f"{text} {response}")
+
+
+def fail(job: StageJob, workspace: Workspace) -> None:
+    raise OwnError("not found", 404)
+
+
+def test_an_error_that_no_other_process_can_read_is_no_killed_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "run_stage", fail)
+    backend = ProcessBackend(Workspace(tmp_path))
+    backend.submit(job("k"))
+    while not (outcomes := backend.wait(0.1)):
+        pass
+    assert not outcomes[0].lost and str(outcomes[0].error) == "OwnError: not found 404"
+    backend.close()
+
+
 STOPPED = StageJob("pretrain", "key", {"pretrain": {}}, {}, Compute(threads=2, num_nodes=2))
 """Fails in a worker before that imports what stages need, which takes seconds."""
 
