@@ -159,14 +159,17 @@ class Workspace:
         """Deletes the files of interrupted attempts."""
         for folder in self.folder(key).glob(f"{DRAFT}*"):
             rmtree(folder, ignore_errors=True)
-        for file in self.folder(key).glob(".*"):  # of files that are written atomically
-            file.unlink(missing_ok=True)
+        with suppress(OSError):
+            for file in self.folder(key).glob(".*"):  # of files that are written atomically
+                file.unlink(missing_ok=True)
 
     def clean(self, key: str) -> None:
         """Deletes the files of a recorded stage, except `result.json`; unless another process holds
         its lease, which reads them and deletes them afterwards."""
-        folder = self.folder(key)
-        names = {path.name for path in folder.iterdir()} if folder.exists() else set()
+        try:
+            names = [path.name for path in self.folder(key).iterdir()]
+        except OSError:  # it was never computed here, or belongs to another user
+            return
         if not any(name in (STATE, OUT, ERROR) or name.startswith((DRAFT, ".")) for name in names):
             return
         try:
@@ -181,7 +184,8 @@ class Workspace:
         rmtree(self.output(key), ignore_errors=True)
         self.clean_drafts(key)
         rmtree(self.state(key), ignore_errors=True)
-        (self.folder(key) / ERROR).unlink(missing_ok=True)
+        with suppress(OSError):
+            (self.folder(key) / ERROR).unlink(missing_ok=True)
 
     def is_cleaned(self, key: str) -> bool:
         """Whether a stage was recorded and its files deleted."""
