@@ -194,7 +194,7 @@ class Workspace:
     def forget(self, key: str) -> None:
         """Deletes what remains of a cleaned stage that the store no longer has, so that it can be
         computed again; unless another process has begun to."""
-        with suppress(Timeout), self.lease(key).acquire(timeout=0):
+        with suppress(OSError), self.lease(key).acquire(timeout=0):
             if self.is_cleaned(key):
                 rmtree(self.folder(key), ignore_errors=True)
 
