@@ -17,10 +17,11 @@ import pyarrow.parquet as pq
 from harness.analysis.results import Results
 from harness.core.files import atomic_path, relative_files
 from harness.data.corpora.token_counts import save_token_counts
+from harness.exchange.archives import read_archive
 from harness.exchange.archives.hidden_texts import has_texts, without_texts
 from harness.exchange.archives.manifest import FORMAT, MANIFEST, ArchivedStage, Manifest
 from harness.execution.job import HISTORY
-from harness.store.artifacts import digest
+from harness.store.artifacts import digest, folder_size
 from harness.store.declared import read_declared
 from harness.tasks.scores import PREDICTIONS, load_predictions
 
@@ -60,6 +61,7 @@ def write_archive(results: Results, path: Path, hide_texts: bool = False) -> int
             stages=stages,
         )
         content = json.dumps(manifest.model_dump(), sort_keys=True)
+        _check_size(len(content.encode()), folder)
         with (
             atomic_path(path) as draft,
             # With a digest of the whole content, which is compared when it is read.
@@ -70,6 +72,22 @@ def write_archive(results: Results, path: Path, hide_texts: bool = False) -> int
             for key, file in _members(folder, keys):
                 _add(tar, f"{key}/{file}", (folder / key / file).read_bytes())
     return len(keys)
+
+
+def _check_size(manifest_bytes: int, folder: Path) -> None:
+    """Raises ValueError for an archive that could not be read."""
+    files = relative_files(folder)
+    size = manifest_bytes + folder_size(folder) + 2 * tarfile.BLOCKSIZE * (len(files) + 2)
+    limits = (
+        ("manifest", manifest_bytes, read_archive.MAX_MANIFEST_BYTES),
+        ("content", size, read_archive.MAX_BYTES),
+    )
+    for name, found, limit in limits:
+        if found > limit:
+            raise ValueError(
+                f"the {name} of an archive must have at most {limit:,} bytes, but would have "
+                f"{found:,}: keep the store"
+            )
 
 
 def _archived(results: Results, key: str, out: Path, hide_texts: bool) -> ArchivedStage:

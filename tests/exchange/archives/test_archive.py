@@ -360,6 +360,19 @@ def test_a_manifest_without_end_is_not_read_into_memory(
         read_manifest(path)
 
 
+@pytest.mark.parametrize(
+    ("limit", "part"), [("MAX_MANIFEST_BYTES", "manifest"), ("MAX_BYTES", "content")]
+)
+def test_an_archive_that_could_not_be_read_is_not_written(
+    limit: str, part: str, filled: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(read_archive, limit, 1_000)
+    path = tmp_path / "large.tar.xz"
+    with pytest.raises(ValueError, match=f"the {part} of an archive must have at most 1,000"):
+        write_archive(filled.results, path)
+    assert not path.exists()
+
+
 def test_the_commands(filled: Study, archive: Path, tmp_path: Path) -> None:
     file, out = tmp_path / "kept.yaml", tmp_path / "stages.tar.xz"
     file.write_text(yaml.safe_dump(EXPERIMENT))
