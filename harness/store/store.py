@@ -246,8 +246,8 @@ class Store:
 
     def remove(self, run: StageResult | Entry) -> None:
         """Deletes the files of a run in a local store, and moves it to MLflow's trash."""
+        remove_files(run)  # first: after a kill, the run is found again, but not files without one
         self._server.delete(run.run_id)
-        remove_files(run)
 
     @property
     def place(self) -> str:

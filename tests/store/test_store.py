@@ -95,6 +95,24 @@ def test_an_interrupted_run_does_not_count(
     assert not list((store.root / "artifacts").iterdir())  # a full disk would remain full
 
 
+def test_a_removal_that_is_interrupted_can_be_repeated(
+    store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files without a run would be found by nothing."""
+    record = store.record("k", "pretrain", "bert", {}, {}, folder)
+
+    def kill(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as killed:
+        killed.setattr(store._server.client, "delete_run", kill)
+        with pytest.raises(KeyboardInterrupt):
+            store.remove(record)
+    assert not list((store.root / "artifacts").iterdir())
+    store.remove(store.finished()["k"])
+    assert store.finished() == {}
+
+
 def test_files_of_a_changed_address_are_not_removed(store: Store, folder: Path) -> None:
     record = store.record("k", "pretrain", "bert", {}, {}, folder)
     store.remove(replace(record, artifact_uri=(folder / "model").as_uri()))
