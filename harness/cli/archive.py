@@ -13,7 +13,8 @@ def archive(
     out: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[FILE.tar.xz]", help="[default: stages.tar.xz in reports/<name> of the store]"
+            metavar="FILE.tar.xz",
+            help="file [default: stages.tar.xz in reports/<name> of the store]",
         ),
     ] = None,
     hide_texts: Annotated[

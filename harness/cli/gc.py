@@ -13,7 +13,7 @@ def gc(
     experiments: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[EXPERIMENT]...",
+            metavar="EXPERIMENT",
             help="experiment files, or names of shipped ones, whose stages are kept, too",
         ),
     ] = None,

@@ -26,7 +26,8 @@ def leaderboard(
         str | None, typer.Option(metavar="A,B", help="show only these columns, or those of tasks")
     ] = None,
     sort: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="a column, average, quantity or arm")
+        str | None,
+        typer.Option(metavar="COLUMN", help="order rows by a column, average, quantity or arm"),
     ] = None,
     quantity: Annotated[
         list[str] | None,

@@ -11,7 +11,8 @@ from harness.cli import options
 def restore(
     experiment: options.Experiment,
     file: Annotated[
-        Path, typer.Argument(metavar="FILE.tar.xz", help="of 'harness archive'", show_default=False)
+        Path,
+        typer.Argument(metavar="FILE.tar.xz", help="file of 'harness archive'", show_default=False),
     ],
     set_: options.Overrides = None,
     variant: options.Variants = None,

@@ -12,14 +12,22 @@ if TYPE_CHECKING:
     from harness.exchange.results.export_results import FinishedRuns
 
 app = typer.Typer(help="Exchange results as parquet files: export, import.", no_args_is_help=True)
-ResultsFile = Annotated[Path, typer.Argument(metavar="FILE.parquet", show_default=False)]
+ResultsFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE.parquet",
+        help="file of scores; that of examples is beside it, FILE.examples.parquet",
+        show_default=False,
+    ),
+]
 
 
 @app.command()
 def export(
     file: ResultsFile,
     experiments: Annotated[
-        list[Path] | None, typer.Argument(metavar="EXPERIMENT.yaml...", show_default=False)
+        list[Path] | None,
+        typer.Argument(metavar="EXPERIMENT", help="experiment files, or names of shipped ones"),
     ] = None,
     all_: Annotated[
         bool, typer.Option("--all", help="all experiments in the store, as last run")
@@ -27,7 +35,7 @@ def export(
     source: Annotated[str, typer.Option(help="who measured the results")] = "pretraining-harness",
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Writes scores of experiments, and their predictions to a second file (docs/results.md)."""
+    """Writes scores of experiments, and to a second file their predictions."""
     from harness.exchange.results.export_results import export_results
     from harness.exchange.results.schema import examples_path
 
@@ -54,7 +62,7 @@ def _finished(paths: Sequence[Path], all_: bool, folder: Path) -> "list[Finished
 
 @app.command(name="import")
 def import_(file: ResultsFile, store: options.StoreFolder = options.DEFAULT_STORE) -> None:
-    """Imports external results into the store; leaderboards list them separately."""
+    """Imports results measured elsewhere into the store, for leaderboards and comparisons."""
     from harness.exchange.results.import_results import import_results
     from harness.exchange.results.schema import own_suites
     from harness.store.store import Store

@@ -1,5 +1,7 @@
 """`harness work`: computes stages of an experiment together with other processes."""
 
+from typing import Annotated
+
 import typer
 
 from harness.cli import options
@@ -8,7 +10,7 @@ from harness.core.signals import exit_code
 
 def work(
     experiment: options.Experiment,
-    jobs: options.Jobs = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="number of parallel stages")] = 1,
     executor: options.Executor = "processes",
     address: options.Address = None,
     set_: options.Overrides = None,
