@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from textwrap import dedent
 
+import pandas as pd
 import pytest
 import typer
 import yaml
@@ -23,7 +24,10 @@ from harness.experiment.registry_columns import columns_of
 from harness.finetuning.protocol import Protocol
 from tests.paths import ROOT
 
-PAGES = ["README.md", "docs/adaptation.md", "docs/sweeps.md", "docs/tasks.md"]
+PAGES = [
+    "README.md",
+    *(f"docs/{name}.md" for name in ("adaptation", "cluster", "objectives", "sweeps", "tasks")),
+]
 """Pages whose indented blocks of fields are read as experiments."""
 DOCUMENTS = [
     *(
@@ -153,6 +157,24 @@ def test_every_experiment_is_listed_in_its_folder() -> None:
     for path in sorted((ROOT / "experiments").glob("*/*.yaml")):
         if path.parent.name != "bases":
             assert f"({path.name})" in (path.parent / "README.md").read_text(), path
+
+
+def test_rows_of_experiments_have_the_question_and_the_time_of_the_report() -> None:
+    """Times are those of the stages of the report, to 10 %."""
+    for page in sorted((ROOT / "experiments").glob("*/README.md")):
+        rows = [row for row in page.read_text().splitlines() if row.startswith("| [`")]
+        for row in rows:
+            cells = [cell.strip() for cell in row.strip("|").split("|")]
+            assert len(cells) == 5, row
+            name = cells[0].split("`")[1]
+            declared = yaml.safe_load((page.parent / f"{name}.yaml").read_text())
+            assert cells[1] == " ".join(declared["question"].split())
+            stages = ROOT / "reports" / page.parent.name / name / "stages.csv"
+            if stages.exists():
+                number, unit = cells[3].split(",")[0].split()
+                minutes = pd.read_csv(stages)["seconds"].sum() / 60
+                stated = float(number) * {"min": 1, "h": 60}[unit]
+                assert abs(minutes - stated) <= 0.5 + 0.1 * stated, (name, minutes)
 
 
 @pytest.mark.parametrize("study", ["pretraining/worlds", "quickstart"])
