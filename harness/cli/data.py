@@ -64,7 +64,8 @@ def fetch_command(
     folder = to or fetch.DEFAULT_FOLDER
     checks = ((name, "fetched", problem) for name, problem in fetch.fetch(sets, folder))
     problems = sum(_reported(*check) for check in checks)
-    options.out.print(f"to use this folder, set HARNESS_DATA={folder}", markup=False)
+    if folder.is_dir():
+        options.out.print(f"to use this folder, set HARNESS_DATA={folder}", markup=False)
     _exit_on(problems)
 
 
