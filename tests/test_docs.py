@@ -22,6 +22,8 @@ from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Experiment
 from harness.experiment.registry_columns import columns_of
 from harness.finetuning.protocol import Protocol
+from harness.pretraining.objectives.transforms import TRANSFORMS
+from harness.pretraining.objectives.transforms.masking import Masking
 from tests.paths import ROOT
 
 PAGES = [
@@ -223,6 +225,21 @@ def test_every_field_of_the_protocol_is_listed_with_its_default() -> None:
     rows = re.findall(r"^\| `(\w+)` \| `([^`]+)`", text, re.MULTILINE)
     defaults = {name: yaml.safe_load(value) for name, value in rows}
     assert defaults == Protocol().model_dump()
+
+
+def test_every_transform_is_listed_with_its_fields() -> None:
+    """The rates of masking stand in its first row."""
+    text = (ROOT / "docs/objectives.md").read_text()
+    for transform in TRANSFORMS:
+        (row,) = [
+            line.split("|")
+            for line in text.splitlines()
+            if line.startswith(f"| `{transform.model_fields['kind'].default}` |")
+            and line.count("|") == 4
+        ]
+        rates = Masking.model_fields.keys() if "the same rates" in row[3] else set()
+        named = set(re.findall(r"`(\w+)`", row[3])) | rates
+        assert transform.model_fields.keys() - {"kind"} <= named, row
 
 
 def test_every_named_corpus_is_listed_as_harness_list_shows_it() -> None:
