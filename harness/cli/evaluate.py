@@ -26,7 +26,8 @@ def evaluate(
     set_: options.Overrides = None,
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Evaluates a Hugging Face checkpoint on a suite with the protocol of experiments."""
+    """Evaluates a Hugging Face checkpoint on a suite. It is fine-tuned and scored as the arms of
+    experiments are."""
     from harness.experiment.checkpoint_experiment import load_evaluation
     from harness.study import Study
 

@@ -48,8 +48,8 @@ def leaderboard(
     variant: options.Variants = None,
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Prints the table of an experiment, of all experiments in the store on a board's suite, or of
-    a paper."""
+    """Prints the table of an experiment, a board or a paper. A board has all experiments of the
+    store on a suite."""
     from harness.leaderboard.render import render
 
     with options.clear_errors():

@@ -18,8 +18,8 @@ def restore(
     variant: options.Variants = None,
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Puts the stages of an archive into the store, for reports, boards and comparisons; those that
-    are there are left. A run computes again those whose weights it needs."""
+    """Puts the stages of an archive into the store. Reports, boards and comparisons read them; a
+    run computes again those whose weights it needs."""
     from harness.exchange.archives.archived_store import restore_archive
 
     with options.clear_errors():

@@ -36,7 +36,7 @@ def export(
     variant: options.Variants = None,
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Writes scores of experiments, and to a second file their predictions."""
+    """Writes scores of experiments, and their predictions. The predictions are in a second file."""
     from harness.exchange.results.export_results import export_results, runs_of_results
     from harness.exchange.results.schema import examples_path
 
@@ -66,7 +66,7 @@ def _recorded(folder: Path) -> "list[FinishedRuns]":
 
 @app.command(name="import")
 def import_(file: ResultsFile, store: options.StoreFolder = options.DEFAULT_STORE) -> None:
-    """Imports results measured elsewhere into the store, for leaderboards and comparisons."""
+    """Imports results measured elsewhere into the store. Leaderboards and comparisons read them."""
     from harness.exchange.results.import_results import import_results
     from harness.exchange.results.schema import own_suites
     from harness.store.store import Store

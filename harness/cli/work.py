@@ -17,8 +17,8 @@ def work(
     variant: options.Variants = None,
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Computes stages that no other process computes, until none is left; start as many as you
-    like, on all machines that share the store.
+    """Computes stages beside other processes until none is left. Start as many as you like, on all
+    machines that share the store.
 
     Leaderboard and report are written by `harness run`, which finds the stages done.
     """
