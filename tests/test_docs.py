@@ -21,7 +21,7 @@ from harness.experiment.declaration import read
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Experiment
 from harness.experiment.registry_columns import columns_of
-from harness.finetuning.protocol import Protocol
+from harness.finetuning.protocol import Finetune, Protocol
 from harness.pretraining.objectives.transforms import TRANSFORMS
 from harness.pretraining.objectives.transforms.masking import Masking
 from tests.paths import ROOT
@@ -225,6 +225,12 @@ def test_every_field_of_the_protocol_is_listed_with_its_default() -> None:
     rows = re.findall(r"^\| `(\w+)` \| `([^`]+)`", text, re.MULTILINE)
     defaults = {name: yaml.safe_load(value) for name, value in rows}
     assert defaults == Protocol().model_dump()
+
+
+def test_settings_of_finetuning_are_listed_with_their_defaults() -> None:
+    text = " ".join((ROOT / "docs/adaptation.md").read_text().split())
+    given = {name: value for name, value in Finetune().model_dump().items() if value}
+    assert [name for name, value in given.items() if f"`{name}` ({value:g})" not in text] == []
 
 
 def test_every_transform_is_listed_with_its_fields() -> None:
