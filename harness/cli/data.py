@@ -38,8 +38,7 @@ FetchFolder = Annotated[
 
 @app.command(name="list")
 def list_() -> None:
-    """Lists data sets with location, size, commit and licence. Tasks that use them are named,
-    too."""
+    """Lists data sets. Each has a location, size, commit, licence and the tasks that use it."""
     from harness.tasks.datasets.catalog import rows
 
     for name, used_by, licence, where, size, commit in rows():
@@ -101,8 +100,8 @@ def stats_command(
     set_: options.Overrides = None,
     variant: options.Variants = None,
 ) -> None:
-    """Counts documents, words, languages and duplicates. By source; with --suite, overlap with its
-    texts, too."""
+    """Counts documents, words, languages and duplicates. Each source has a row; with --suite, its
+    texts are searched in the corpus, too."""
     from rich.progress import track
 
     from harness.core.files import write_atomically

@@ -21,8 +21,8 @@ def gc(
     days: Annotated[float, typer.Option(min=0, help="keep what is younger than so many days")] = 14,
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Lists stages to which no recorded experiment refers. These are finished ones, and work of
-    unfinished ones; with --yes, removes them."""
+    """Lists stages to which no recorded experiment refers. With --yes, removes them. They include
+    the work of unfinished stages."""
     from rich.filesize import decimal
 
     from harness.execution.garbage import find_garbage

@@ -66,7 +66,7 @@ def show(
         ),
     ] = None,
 ) -> None:
-    """Shows a member of a registry, or some of its text. All fields as YAML."""
+    """Shows a member of a registry as YAML. With --examples, shows some of its text instead."""
     with options.clear_errors():
         text = _sample(registry, name, examples) if examples else registries.details(registry, name)
         options.out.print(text, markup=False, end="")
