@@ -61,7 +61,7 @@ from harness.pretraining.objectives.loader import Feed, Step
 from harness.pretraining.optimization import make_optimizer
 from harness.pretraining.run import fit
 from harness.pretraining.schedule import learning_rate_factor
-from harness.pretraining.trainer import OneSequencePerRow, choose_attention
+from harness.pretraining.trainer import OneSequencePerRow, choose_kernels
 
 LONG_RUN = 10_000
 """Updates of the run that the harness's rows of the learning curve are as rare as in."""
@@ -141,7 +141,7 @@ def run_bare(work: Workload, folder: Path, bf16: bool = False, compiled: bool = 
     keep_freed_memory()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = work.learner().to(device).train()
-    choose_attention(model, BF16 if bf16 else Compute())
+    choose_kernels(model, BF16 if bf16 else Compute())
     OneSequencePerRow().setup()
     optimizer = make_optimizer(model, work.spec.optimizer)
     steps = [work.step(number) for number in range(work.steps)]

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from textwrap import dedent
 
+import pandas as pd
 import pytest
 import typer
 import yaml
@@ -20,10 +21,15 @@ from harness.experiment.declaration import read
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Experiment
 from harness.experiment.registry_columns import columns_of
-from harness.finetuning.protocol import Protocol
+from harness.finetuning.protocol import Finetune, Protocol
+from harness.pretraining.objectives.transforms import TRANSFORMS
+from harness.pretraining.objectives.transforms.masking import Masking
 from tests.paths import ROOT
 
-PAGES = ["README.md", "docs/adaptation.md", "docs/sweeps.md", "docs/tasks.md"]
+PAGES = [
+    "README.md",
+    *(f"docs/{name}.md" for name in ("adaptation", "cluster", "objectives", "sweeps", "tasks")),
+]
 """Pages whose indented blocks of fields are read as experiments."""
 DOCUMENTS = [
     *(
@@ -144,7 +150,7 @@ def _defined(parts: list[str]) -> bool:
     module, last = ROOT.joinpath("harness", *parts), ROOT.joinpath("harness", *parts[:-1])
     if module.is_dir() or module.with_suffix(".py").is_file():
         return True
-    source = last.with_suffix(".py")
+    source = last / "__init__.py" if last.is_dir() else last.with_suffix(".py")
     pattern = rf"^(def |class )?{parts[-1]}\b"
     return source.is_file() and bool(re.search(pattern, source.read_text(), re.MULTILINE))
 
@@ -153,6 +159,24 @@ def test_every_experiment_is_listed_in_its_folder() -> None:
     for path in sorted((ROOT / "experiments").glob("*/*.yaml")):
         if path.parent.name != "bases":
             assert f"({path.name})" in (path.parent / "README.md").read_text(), path
+
+
+def test_rows_of_experiments_have_the_question_and_the_time_of_the_report() -> None:
+    """Times are those of the stages of the report, to 10 %."""
+    for page in sorted((ROOT / "experiments").glob("*/README.md")):
+        rows = [row for row in page.read_text().splitlines() if row.startswith("| [`")]
+        for row in rows:
+            cells = [cell.strip() for cell in row.strip("|").split("|")]
+            assert len(cells) == 5, row
+            name = cells[0].split("`")[1]
+            declared = yaml.safe_load((page.parent / f"{name}.yaml").read_text())
+            assert cells[1] == " ".join(declared["question"].split())
+            stages = ROOT / "reports" / page.parent.name / name / "stages.csv"
+            if stages.exists():
+                number, unit = cells[3].split(",")[0].split()
+                minutes = pd.read_csv(stages)["seconds"].sum() / 60
+                stated = float(number) * {"min": 1, "h": 60}[unit]
+                assert abs(minutes - stated) <= 0.5 + 0.1 * stated, (name, minutes)
 
 
 @pytest.mark.parametrize("study", ["pretraining/worlds", "quickstart"])
@@ -203,6 +227,27 @@ def test_every_field_of_the_protocol_is_listed_with_its_default() -> None:
     assert defaults == Protocol().model_dump()
 
 
+def test_settings_of_finetuning_are_listed_with_their_defaults() -> None:
+    text = " ".join((ROOT / "docs/adaptation.md").read_text().split())
+    given = {name: value for name, value in Finetune().model_dump().items() if value}
+    assert [name for name, value in given.items() if f"`{name}` ({value:g})" not in text] == []
+
+
+def test_every_transform_is_listed_with_its_fields() -> None:
+    """The rates of masking stand in its first row."""
+    text = (ROOT / "docs/objectives.md").read_text()
+    for transform in TRANSFORMS:
+        (row,) = [
+            line.split("|")
+            for line in text.splitlines()
+            if line.startswith(f"| `{transform.model_fields['kind'].default}` |")
+            and line.count("|") == 4
+        ]
+        rates = Masking.model_fields.keys() if "the same rates" in row[3] else set()
+        named = set(re.findall(r"`(\w+)`", row[3])) | rates
+        assert transform.model_fields.keys() - {"kind"} <= named, row
+
+
 def test_every_named_corpus_is_listed_as_harness_list_shows_it() -> None:
     text = (ROOT / "docs/corpora.md").read_text().partition("## Named corpora")[2]
     text = text.partition("\n## ")[0]
@@ -225,5 +270,7 @@ def test_the_site_builds_without_warnings(tmp_path: Path) -> None:
     )
     assert run.returncode == 0 and run.stderr == "", run.stderr
     reference = (tmp_path / "api" / "index.html").read_text()
-    for name in ("harness.declare", "harness.study.Study.run", "PretrainingModule.loss"):
+    names = ("harness.declare", "harness.evaluate", "Study.run", "PretrainingModule.loss")
+    fields = ("PretrainSettings.batch_size", "Experiment.seeds", "Optimizer.weight_decay")
+    for name in (*names, *fields, "statistics.welch"):
         assert name in reference

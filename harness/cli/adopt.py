@@ -17,8 +17,8 @@ def adopt(
     variant: options.Variants = None,
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Lists the stages that were finished before a change of the experiment, its data or the
-    harness; with --reason, takes over their results, which are not computed again."""
+    """Lists finished stages that a change computes again. With --reason, takes over their results
+    instead."""
     from harness.execution.rekeyed import adopt, rekeyed, rekeyed_lines
     from harness.execution.time_left import duration
 

@@ -13,7 +13,8 @@ def archive(
     out: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[FILE.tar.xz]", help="[default: stages.tar.xz in reports/<name> of the store]"
+            metavar="FILE.tar.xz",
+            help="file [default: stages.tar.xz in reports/<name> of the store]",
         ),
     ] = None,
     hide_texts: Annotated[
@@ -27,8 +28,8 @@ def archive(
     variant: options.Variants = None,
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Writes the finished stages without weights to one small file, from which 'harness report
-    --archive' makes the report again."""
+    """Writes the finished stages without weights to one file. 'harness report --archive' makes the
+    report again from it."""
     from rich.filesize import decimal
 
     from harness.exchange.archives.manifest import FILE

@@ -76,7 +76,7 @@ def claims(
     jobs: options.Jobs = None,
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Lists the shipped experiments that test claims of the literature, and how long each takes on
+    """Lists experiments that test claims of the literature. Beside each stands how long it takes on
     this machine. With --run, computes them within the budget, first those that together test each
     claim once, then the others, the shortest first, and writes the board of findings. Run again to
     resume."""

@@ -45,10 +45,11 @@ def compare(
     variant: options.Variants = None,
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Compares two arms: EXPERIMENT A B, or across experiments EXPERIMENT:A EXPERIMENT:B; with
-    variants EXPERIMENT@VARIANT:A. Of two EXPERIMENTs without arms, prints how many pairs of the
-    arms that both have are ordered alike. Results in the store without an experiment file, of
-    'harness evaluate' or imported, are named as NAME:ARM, or NAME if there is one arm.
+    """Compares two arms, or all arms of two experiments. EXPERIMENT A B are arms of one experiment,
+    EXPERIMENT:A EXPERIMENT:B of two; with variants EXPERIMENT@VARIANT:A. Of two EXPERIMENTs without
+    arms, prints how many pairs of the arms that both have are ordered alike. Results in the store
+    without an experiment file, of 'harness evaluate' or imported, are named as NAME:ARM, or NAME if
+    there is one arm.
 
     Prints the difference of the average and of each column with 95 % interval and p, the examples
     that only one arm answers right, and the fields in which the arms differ. --set applies to

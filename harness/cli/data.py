@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from harness.data.corpora.statistics import CorpusStatistics
     from harness.pretraining.objectives.shown_batch import ShownRow, Token
 
-app = typer.Typer(
-    help="Data sets from the Hub: list, fetch, verify; corpora: stats, show.", no_args_is_help=True
-)
+app = typer.Typer(help="Data sets: list, fetch, verify; text: stats, show.", no_args_is_help=True)
 SHOWN_LANGUAGES = 3
 STYLES = {"plain": "", "special": "dim", "chosen": "bold green", "changed": "bold red"}
 """Role of a token to its style."""
@@ -40,7 +38,7 @@ FetchFolder = Annotated[
 
 @app.command(name="list")
 def list_() -> None:
-    """Lists data sets: location, size, commit, tasks that use them, licence."""
+    """Lists data sets. Each has a location, size, commit, licence and the tasks that use it."""
     from harness.tasks.datasets.catalog import rows
 
     for name, used_by, licence, where, size, commit in rows():
@@ -55,7 +53,8 @@ def fetch_command(
     to: FetchFolder = None,
     large: Annotated[bool, typer.Option("--large", help="also corpora of more than 10 GB")] = False,
 ) -> None:
-    """Downloads data sets at pinned commits, with checksums, to a folder for HARNESS_DATA."""
+    """Downloads data sets to a folder for HARNESS_DATA. Commits are pinned, and checksums
+    written."""
     from harness.tasks.datasets import fetch
     from harness.tasks.datasets.catalog import to_fetch
 
@@ -64,7 +63,8 @@ def fetch_command(
     folder = to or fetch.DEFAULT_FOLDER
     checks = ((name, "fetched", problem) for name, problem in fetch.fetch(sets, folder))
     problems = sum(_reported(*check) for check in checks)
-    options.out.print(f"to use this folder, set HARNESS_DATA={folder}", markup=False)
+    if folder.is_dir():
+        options.out.print(f"to use this folder, set HARNESS_DATA={folder}", markup=False)
     _exit_on(problems)
 
 
@@ -100,7 +100,8 @@ def stats_command(
     set_: options.Overrides = None,
     variant: options.Variants = None,
 ) -> None:
-    """Counts documents, words, languages, duplicates and overlap with tasks, by source."""
+    """Counts documents, words, languages and duplicates. Each source has a row; with --suite, its
+    texts are searched in the corpus, too."""
     from rich.progress import track
 
     from harness.core.files import write_atomically
@@ -189,7 +190,7 @@ def show_command(
     variant: options.Variants = None,
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Prints what an arm's network reads at an update, and what it predicts."""
+    """Prints what a network reads and predicts at an update."""
     from rich.text import Text
 
     from harness.execution.show_batch import shown_batch

@@ -24,7 +24,8 @@ def disagreements(
     variant: options.Variants = None,
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Writes the examples on which two arms disagree as a web page, a CSV and a parquet file."""
+    """Writes the examples on which two arms disagree. They are in a web page, a CSV and a parquet
+    file."""
     from harness.core.files import output_folder
     from harness.report.disagreements.answers import find_disagreements
     from harness.report.disagreements.page import folder_name, write_disagreements

@@ -20,7 +20,7 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Checks software, machine, store, server and data; exits with 1 if there is a problem."""
+    """Checks software, machine, store, server and data. Exits with 1 if there is a problem."""
     from harness.execution.health import examine
 
     found = examine(store)

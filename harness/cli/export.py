@@ -23,7 +23,7 @@ def export(
     variant: options.Variants = None,
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Writes a pretrained model for transformers' AutoModel, with a model card, or uploads it."""
+    """Writes a pretrained model for AutoModel, or uploads it. Both include a model card."""
     from harness.core.files import output_folder
     from harness.exchange.checkpoints import hub_upload, selection
     from harness.store.store import Store

@@ -16,8 +16,8 @@ def findings(
         "findings.md"
     ),
 ) -> None:
-    """Writes the board of findings: each claim of the literature, whether the reports confirm it,
-    by how much, and where; as markdown, and beside it as a page with filters. Computes nothing."""
+    """Writes which claims of the literature reports confirm. The board says by how much and where,
+    as markdown and as a page with filters. Computes nothing."""
     from harness.core.files import write_atomically
     from harness.leaderboard.published_relations import published_relations
     from harness.report.findings.board import counts, read_evidence

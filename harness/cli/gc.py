@@ -13,7 +13,7 @@ def gc(
     experiments: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[EXPERIMENT]...",
+            metavar="EXPERIMENT",
             help="experiment files, or names of shipped ones, whose stages are kept, too",
         ),
     ] = None,
@@ -21,8 +21,8 @@ def gc(
     days: Annotated[float, typer.Option(min=0, help="keep what is younger than so many days")] = 14,
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Lists finished stages, and work of unfinished ones, to which no recorded experiment refers,
-    and what interrupted recordings left; with --yes, removes them."""
+    """Lists stages to which no recorded experiment refers. With --yes, removes them. They include
+    the work of unfinished stages, and what interrupted recordings left."""
     from rich.filesize import decimal
 
     from harness.execution.garbage import find_garbage

@@ -26,7 +26,8 @@ def leaderboard(
         str | None, typer.Option(metavar="A,B", help="show only these columns, or those of tasks")
     ] = None,
     sort: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="a column, average, quantity or arm")
+        str | None,
+        typer.Option(metavar="COLUMN", help="order rows by a column, average, quantity or arm"),
     ] = None,
     quantity: Annotated[
         list[str] | None,
@@ -47,8 +48,8 @@ def leaderboard(
     variant: options.Variants = None,
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Prints the table of an experiment, of all experiments in the store on a board's suite, or of
-    a paper."""
+    """Prints the table of an experiment, a board or a paper. A board has all experiments of the
+    store on a suite."""
     from harness.leaderboard.render import render
 
     with options.clear_errors():

@@ -45,18 +45,24 @@ TableFormat = Annotated[Format, typer.Option("--format", help="output format")]
 Average = Annotated[str | None, typer.Option(help="averaging rule [default: the suite's]")]
 Overrides = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="PATH=VALUE", help="override a field; recorded with the results"),
+    typer.Option(
+        "--set",
+        metavar="PATH=VALUE",
+        help="override a field; recorded with the results; repeatable",
+    ),
 ]
 Variants = Annotated[
     list[str] | None,
-    typer.Option("--variant", metavar="NAME", help="apply a variant declared in the file"),
+    typer.Option(
+        "--variant", metavar="NAME", help="apply a variant declared in the file; repeatable"
+    ),
 ]
 StoreFolder = Annotated[
     Path, typer.Option("--store", envvar="HARNESS_STORE", help="folder of results")
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option(min=1, help="number of parallel stages [default: CPU cores; 1 with a GPU]"),
+    typer.Option(min=1, help="number of parallel stages [default: CPUs, at most 8; 1 with a GPU]"),
 ]
 
 
@@ -69,7 +75,9 @@ def _executor(name: str) -> str:
 Executor = Annotated[
     str,
     typer.Option(
-        callback=_executor, help=" | ".join(BACKENDS), autocompletion=lambda: list(BACKENDS)
+        callback=_executor,
+        help=f"what computes stages: {' | '.join(BACKENDS)}",
+        autocompletion=lambda: list(BACKENDS),
     ),
 ]
 Address = Annotated[

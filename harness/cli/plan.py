@@ -42,8 +42,8 @@ def plan(
         typer.Option(min=0, help="price of a device of --cluster for an hour, for the cost"),
     ] = None,
 ) -> None:
-    """Shows arms, differences, stages, cost, statistical power, warnings and the expected duration
-    without computing anything."""
+    """Shows what an experiment would compute. Lists arms, differences, stages, cost, statistical
+    power, warnings and the expected duration, and computes nothing."""
     from harness.cli.plan_output import print_plan, print_resolved
     from harness.execution.cluster_estimate import Cluster, cluster_estimate
     from harness.execution.devices import devices_problem

@@ -29,7 +29,8 @@ def profile(
     variant: options.Variants = None,
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Trains a few updates of an arm and shows where its time goes, its speed and its memory."""
+    """Shows where the time of pretraining an arm goes. Trains a few updates, stores nothing, and
+    shows speed and memory, too."""
     from harness.core.files import output_folder
     from harness.execution.profile import profile_stage
     from harness.execution.profile_inputs import profiled_stage

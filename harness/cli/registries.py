@@ -34,7 +34,7 @@ def list_members(
     registry: RegistryOrNone = None,
     format: Annotated[Format, typer.Option(help="output format")] = Format.table,
 ) -> None:
-    """Lists the registries, or the members of one: recipes, tasks, suites, corpora, ..."""
+    """Lists the registries, or the members of one."""
     with options.clear_errors():
         rows = registries.rows(registry) if registry else registries.overview()
     if format is Format.json:
@@ -66,7 +66,7 @@ def show(
         ),
     ] = None,
 ) -> None:
-    """Shows a member of a registry with all fields, or some of its text, as YAML."""
+    """Shows a member of a registry as YAML. With --examples, shows some of its text instead."""
     with options.clear_errors():
         text = _sample(registry, name, examples) if examples else registries.details(registry, name)
         options.out.print(text, markup=False, end="")

@@ -24,7 +24,7 @@ def report(
     variant: options.Variants = None,
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Writes the comparison report as a web page and as markdown, with the raw numbers."""
+    """Writes the report as a web page and as markdown. The raw numbers are beside them."""
     from harness.core.files import output_folder
     from harness.exchange.archives.archived_store import archived_stages
     from harness.experiment.declaration import load

@@ -11,14 +11,15 @@ from harness.cli import options
 def restore(
     experiment: options.Experiment,
     file: Annotated[
-        Path, typer.Argument(metavar="FILE.tar.xz", help="of 'harness archive'", show_default=False)
+        Path,
+        typer.Argument(metavar="FILE.tar.xz", help="file of 'harness archive'", show_default=False),
     ],
     set_: options.Overrides = None,
     variant: options.Variants = None,
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Puts the stages of an archive into the store, for reports, boards and comparisons; those that
-    are there are left. A run computes again those whose weights it needs."""
+    """Puts the stages of an archive into the store. Reports, boards and comparisons read them; a
+    run computes again those whose weights it needs."""
     from harness.exchange.archives.archived_store import restore_archive
 
     with options.clear_errors():

@@ -1,6 +1,5 @@
 """`harness results`: export and import of results."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,49 +11,62 @@ if TYPE_CHECKING:
     from harness.exchange.results.export_results import FinishedRuns
 
 app = typer.Typer(help="Exchange results as parquet files: export, import.", no_args_is_help=True)
-ResultsFile = Annotated[Path, typer.Argument(metavar="FILE.parquet", show_default=False)]
+ResultsFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE.parquet",
+        help="file of scores; that of examples is beside it, FILE.examples.parquet",
+        show_default=False,
+    ),
+]
 
 
 @app.command()
 def export(
     file: ResultsFile,
     experiments: Annotated[
-        list[Path] | None, typer.Argument(metavar="EXPERIMENT.yaml...", show_default=False)
+        list[Path] | None,
+        typer.Argument(metavar="EXPERIMENT", help="experiment files, or names of shipped ones"),
     ] = None,
     all_: Annotated[
         bool, typer.Option("--all", help="all experiments in the store, as last run")
     ] = False,
     source: Annotated[str, typer.Option(help="who measured the results")] = "pretraining-harness",
+    set_: options.Overrides = None,
+    variant: options.Variants = None,
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Writes scores of experiments, and their predictions to a second file (docs/results.md)."""
-    from harness.exchange.results.export_results import export_results
+    """Writes scores of experiments, and their predictions. The predictions are in a second file."""
+    from harness.exchange.results.export_results import export_results, runs_of_results
     from harness.exchange.results.schema import examples_path
 
     with options.clear_errors():
-        found = _finished(experiments or (), all_, store)
+        if bool(experiments) == all_:
+            raise ValueError("give experiment files or --all, and not both")
+        options.require(not (all_ and (set_ or variant)), "--set and --variant are of files")
+        if all_:
+            found = _recorded(store)
+        else:
+            studies = [options.load_study(one, set_, variant, store) for one in experiments or ()]
+            found = [runs_of_results(study.results) for study in studies]
         scores, examples = export_results(found, file, source, options.tracked)
     options.out.print(f"{file}: {scores} scores", markup=False)
     options.out.print(f"{examples_path(file)}: {examples} examples", markup=False)
 
 
-def _finished(paths: Sequence[Path], all_: bool, folder: Path) -> "list[FinishedRuns]":
-    """The finished runs of experiment files, or of all experiments in the store."""
-    from harness.exchange.results.export_results import runs_of_recorded, runs_of_results
+def _recorded(folder: Path) -> "list[FinishedRuns]":
+    """The finished runs of all experiments in the store."""
+    from harness.exchange.results.export_results import runs_of_recorded
     from harness.store.recorded import recorded_experiments
     from harness.store.store import Store
 
-    if bool(paths) == all_:
-        raise ValueError("give experiment files or --all, and not both")
-    if all_:
-        store = Store(folder)
-        return [runs_of_recorded(experiment, store) for experiment in recorded_experiments(store)]
-    return [runs_of_results(options.load_study(path, None, None, folder).results) for path in paths]
+    store = Store(folder)
+    return [runs_of_recorded(experiment, store) for experiment in recorded_experiments(store)]
 
 
 @app.command(name="import")
 def import_(file: ResultsFile, store: options.StoreFolder = options.DEFAULT_STORE) -> None:
-    """Imports external results into the store; leaderboards list them separately."""
+    """Imports results measured elsewhere into the store. Leaderboards and comparisons read them."""
     from harness.exchange.results.import_results import import_results
     from harness.exchange.results.schema import own_suites
     from harness.store.store import Store

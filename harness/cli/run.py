@@ -25,7 +25,7 @@ def run(
     variant: options.Variants = None,
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Computes missing stages, then writes leaderboard and report. Run again to resume."""
+    """Computes missing stages, writes leaderboard and report. Run again to resume."""
     with options.clear_errors():
         study = options.load_study(experiment, set_, variant, store)
     compute(study, jobs, executor, address)

@@ -2,7 +2,7 @@
 
 
 def schema() -> None:
-    """The JSON schema of experiment files, for editors."""
+    """Prints the JSON schema of experiment files, for editors."""
     import json
 
     from harness.experiment.json_schema import json_schema

@@ -14,7 +14,7 @@ def site(
     ] = None,
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Writes a static web site with leaderboards, reports and published tables."""
+    """Writes leaderboards and reports as a static web site. Published tables are on it, too."""
     from harness.core.files import output_folder
     from harness.report.site.build import build_site
     from harness.store.store import Store

@@ -22,7 +22,8 @@ def status(
     variant: options.Variants = None,
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Shows how many stages are done, running, failed (and why) and waiting."""
+    """Shows how many stages are done, running, failed or waiting. Failures are shown with their
+    reason."""
     from rich.filesize import decimal
 
     from harness.execution.status import disk_bytes

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def store(store: options.StoreFolder = options.DEFAULT_STORE) -> None:
-    """Shows the stages, experiments and files of a store, and where they are."""
+    """Shows what is in a store, and where. Lists stages by kind, with the size of their files."""
     from rich.filesize import decimal
 
     from harness.store.artifacts import folder_size

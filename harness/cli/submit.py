@@ -23,7 +23,8 @@ def submit(
     variant: options.Variants = None,
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Writes the test predictions of one run as a zip file for the server of a benchmark."""
+    """Writes test predictions for the server of a benchmark. They are those of one run, in a zip
+    file."""
     from harness.exchange.submissions.submission import write_submission
 
     with options.clear_errors():

@@ -33,7 +33,7 @@ def ui(
     port: Annotated[int, typer.Option(help="local port")] = 5000,
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Serves the web interface of MLflow for the store, on this machine only."""
+    """Serves the web interface of MLflow for the store. It listens on this machine only."""
     with options.clear_errors():
         found = options.opened_store(store)
         page = _page(experiment, found) if experiment else ""

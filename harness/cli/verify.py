@@ -13,8 +13,8 @@ def verify(
     ] = False,
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Compares the files of all stages, experiments and imports with their digests. Exits with 1 if
-    something is damaged and was not repaired."""
+    """Compares all files of a store with their digests. Exits with 1 if something is damaged and
+    was not repaired."""
     from harness.store import verification
 
     with options.clear_errors():

@@ -1,5 +1,7 @@
 """`harness work`: computes stages of an experiment together with other processes."""
 
+from typing import Annotated
+
 import typer
 
 from harness.cli import options
@@ -8,15 +10,15 @@ from harness.core.signals import exit_code
 
 def work(
     experiment: options.Experiment,
-    jobs: options.Jobs = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="number of parallel stages")] = 1,
     executor: options.Executor = "processes",
     address: options.Address = None,
     set_: options.Overrides = None,
     variant: options.Variants = None,
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Computes stages that no other process computes, until none is left; start as many as you
-    like, on all machines that share the store.
+    """Computes stages beside other processes until none is left. Start as many as you like, on all
+    machines that share the store.
 
     Leaderboard and report are written by `harness run`, which finds the stages done.
     """

@@ -3,6 +3,7 @@
 import os
 import platform
 import shlex
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -60,11 +61,29 @@ def _last_part(argument: str) -> str:
 
 
 def made_with() -> str:
-    """Machine, GPU if this process has used one, and package versions, in one line."""
+    """Machine, GPU if this process has used one, package versions, and the commit of the harness
+    where it runs from a checkout, in one line."""
     made = provenance()
     torch = sys.modules.get("torch")
     gpu = [torch.cuda.get_device_name()] if torch and torch.cuda.is_initialized() else []
-    return ", ".join([made["machine"], *gpu, f"python {made['python']}", made["packages"]])
+    found = commit(Path(__file__).parents[2])
+    code = [f"commit {found}"] if found else []
+    return ", ".join([made["machine"], *gpu, f"python {made['python']}", made["packages"], *code])
+
+
+@cache
+def commit(checkout: Path) -> str:
+    """The commit of a git checkout, with `-dirty` if files differ from it; empty if it is none."""
+    if not (checkout / ".git").exists():
+        return ""
+    describe = "describe --always --dirty --abbrev=12 --exclude=*".split()
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(checkout), *describe], capture_output=True, text=True, timeout=10
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip()
 
 
 def makers(made: Iterable[str]) -> dict[str, str]:

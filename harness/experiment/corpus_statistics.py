@@ -55,11 +55,16 @@ def corpus_statistics(
         if text.held_out is not None:
             documents = (_named_held_out(one) for one in documents)
         by_source = statistics(documents, evaluation)
-        if all(one.num_held_out == len(one.lengths) for one in by_source.values()):
+        of_its_own = text.held_out is not None
+        if not by_source or (of_its_own and all(map(_all_held_out, by_source.values()))):
             raise ValueError(f"{name} must have documents with text, but has none")
         for source, one in by_source.items():
             found[f"{name}: {source}" if source else name] = one
     return found
+
+
+def _all_held_out(found: CorpusStatistics) -> bool:
+    return found.num_held_out == len(found.lengths)
 
 
 def _named_held_out(document: Document) -> Document:

@@ -47,7 +47,7 @@ from harness.models.backbone import Backbone
 from harness.models.build import load
 from harness.models.embedding_noise import perturb, uniform
 from harness.models.encoder_part import EncoderPart
-from harness.pretraining.trainer import CALLBACKS, choose_attention, make_trainer, seed_torch
+from harness.pretraining.trainer import CALLBACKS, choose_kernels, make_trainer, seed_torch
 from harness.tasks.examples import Examples
 
 EVALUATION_BATCH = 256
@@ -114,7 +114,7 @@ def finetune(
     heads = [task.head for task in tasks]
     first = seed if initial_seed is None else initial_seed
     model = _with_heads(model_folder, heads, mixing, adaptation, settings, first)
-    choose_attention(model, compute)
+    choose_kernels(model, compute)
     costs = _costs(model.part(0), tasks[0], settings) if len(tasks) == 1 else None
     # Callbacks read all weights, auxiliary losses predict all tokens, and unused rows decay to 0.
     needs_all = bool(callbacks or settings.predicts_tokens or settings.decay_toward)

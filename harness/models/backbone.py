@@ -21,10 +21,9 @@ from harness.models.checkpoints.files import METADATA
 from harness.models.checkpoints.sentence_embeddings import SentenceEmbedding
 from harness.models.token_heads import LinearHead
 
-MIN_LOGITS, MIN_LOGITS_ON_GPU = 2**27, 2**24
-"""Logits of a batch from which on the loss is computed in parts: on a CPU to save memory (a causal
-`tiny` with 0.5 GB of logits peaks at 2.5 GB instead of 3.7, and takes 9 % longer), on a GPU also
-for the rows that are added there. The number for GPUs is not measured."""
+MIN_LOGITS, MIN_LOGITS_IN_BF16, MIN_LOGITS_ON_GPU = 2**24, 2**19, 2**24
+"""Logits of a batch from which on the loss is computed in parts, which takes less memory and, on a
+CPU, less time (benchmarks/README.md). The number for GPUs is not measured."""
 
 
 class SoftPrompt(nn.Module):
@@ -190,8 +189,9 @@ class Backbone(nn.Module):
         """
         head = self.blueprint.head(self.network)
         num_logits = len(targets) * self.network.config.vocab_size
-        least = MIN_LOGITS_ON_GPU if states.is_cuda else MIN_LOGITS
-        if isinstance(head, LinearHead) and num_logits >= least:
+        least = MIN_LOGITS_IN_BF16 if torch.is_autocast_enabled("cpu") else MIN_LOGITS
+        least = MIN_LOGITS_ON_GPU if states.is_cuda else least
+        if isinstance(head, LinearHead) and num_logits >= least and torch.is_grad_enabled():
             return head.cross_entropy(states, targets)
         return F.cross_entropy(head(states).float(), targets, reduction="sum")
 

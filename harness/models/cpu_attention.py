@@ -7,11 +7,12 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 from transformers import PreTrainedModel
 from transformers.integrations.sdpa_attention import repeat_kv, sdpa_attention_forward
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+from harness.models.cpu_layers import dropout as drop
 
 NAME = "harness_products"
 
@@ -50,9 +51,8 @@ def attend(
 ) -> tuple[Tensor, None]:
     """[B, T, A, D] attention output, up to rounding that of torch's kernel.
 
-    That itself is called in other precisions, on other devices, for the dropout of probabilities,
-    whose random numbers would differ, for the keys of earlier tokens in generation, and for what
-    this function does not know.
+    That itself is called in other precisions, on other devices, for the keys of earlier tokens in
+    generation, and for what this function does not know.
 
     Args:
         query: [B, A, T, D].
@@ -64,7 +64,7 @@ def attend(
     causal = causal and attention_mask is None and query.shape[2] > 1
     with_cache = causal and query.shape[2] != key.shape[2]
     is_special = any(more.get(name) is not None for name in SPECIAL)
-    if not _is_bf16_on_cpu(value) or dropout or with_cache or is_special:
+    if not _is_bf16_on_cpu(value) or with_cache or is_special:
         kernel: tuple[Tensor, None] = sdpa_attention_forward(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling,
             is_causal=is_causal, position_bias=position_bias, **more,
@@ -81,7 +81,7 @@ def attend(
         attention_mask = query.new_ones(length, length, dtype=torch.bool).tril()
     if attention_mask is not None:
         scores = _masked(scores, attention_mask)
-    shares = F.softmax(scores, dim=-1, dtype=torch.float32).to(scores.dtype)
+    shares = drop(scores.softmax(-1), dropout)  # exponentials and sums are in float32
     return torch.matmul(shares, value).transpose(1, 2).contiguous(), None
 
 

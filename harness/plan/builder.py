@@ -174,6 +174,8 @@ class PlanBuilder:
         layer = getattr(arm.evaluate.adaptation, "layer", None)
         if task.kind == "similarity" and layer is not None:
             base["reads_layer"] = True  # earlier versions read the last layer
+        if arm.evaluate.adaptation.kind in ("ia3", "boft"):
+            base["scales_decay"] = False  # they did in earlier versions
         if arm.evaluate.distillation and task.train:
             base["distillation"] = arm.evaluate.distillation.model_dump(
                 exclude={"teacher"}, exclude_none=True

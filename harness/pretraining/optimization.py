@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 BARE = re.compile("emb|bias")
 """In names of parameters that are no matrices of layers."""
+SCALES = re.compile(r"\.(ia3_l|boft_s)\.")
+"""In names of the factors of (IA)3 and BOFT: columns that start at 1, which decay would pull to
+0."""
 NO_FACTORS: Mapping[int, float] = MappingProxyType({})
 
 
@@ -24,8 +27,8 @@ def parameter_groups(
     """The trained parameters by weight decay and learning rate, and, for other optimisers than
     AdamW, by role; without empty groups.
 
-    Only matrices decay; token embeddings may have a learning rate of their own, and so may all
-    that `factors`, id of a parameter to what multiplies it, names.
+    Only matrices decay, without columns of factors; token embeddings may have a learning rate of
+    their own, and so may all that `factors`, id of a parameter to what multiplies it, names.
     """
     inputs = _token_weights(model, "get_input_embeddings")
     tables = inputs | _token_weights(model, "get_output_embeddings") | _tables(model)
@@ -33,12 +36,13 @@ def parameter_groups(
     if settings.kind == "muon":
         tables |= _own_outputs(model) | _bare(model)
     groups: dict[tuple[float, float, str], list[torch.nn.Parameter]] = {}
-    for parameter in model.parameters():
+    for name, parameter in model.named_parameters():
         if parameter.requires_grad:
-            decay = settings.weight_decay if parameter.ndim > 1 else 0.0
+            is_vector = parameter.ndim < 2 or bool(SCALES.search(name))
+            decay = 0.0 if is_vector else settings.weight_decay
             factor = settings.embedding_learning_rate_factor if id(parameter) in inputs else 1.0
             rate = settings.learning_rate * factor * factors.get(id(parameter), 1.0)
-            role = "vector" if parameter.ndim < 2 else "matrix"
+            role = "vector" if is_vector else "matrix"
             role = "embedding" if id(parameter) in tables else role
             role = "" if settings.kind == "adamw" else role  # unfinished runs have fewer groups
             groups.setdefault((decay, rate, role), []).append(parameter)

@@ -35,7 +35,7 @@ from harness.pretraining.objectives.loader import Feed, Step, to_step
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.steps import planned_steps, training_flops_per_token
-from harness.pretraining.trainer import choose_attention, make_trainer, seed_torch, torch_seed
+from harness.pretraining.trainer import choose_kernels, make_trainer, seed_torch, torch_seed
 from harness.pretraining.training_flops import TRAINING
 from harness.pretraining.validation import losses_by_source, validate
 
@@ -204,7 +204,7 @@ def fit(
     profiler: Profiler | None = None,
 ) -> pl.Trainer:
     """The trainer after training `module` to its last step, from `checkpoint` if it exists."""
-    choose_attention(module, compute)
+    choose_kernels(module, compute)
     if compute.strategy == "fsdp" and num_ranks() > 1:
         module.shard("cuda" if uses_gpus(compute) else "cpu")
     trainer = make_trainer(

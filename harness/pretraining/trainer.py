@@ -20,6 +20,7 @@ from transformers import masking_utils
 from harness.core.compute import Compute
 from harness.core.memory import give_back_freed_memory, keep_freed_memory, trim_freed_memory
 from harness.models.cpu_attention import attend_by_products
+from harness.models.cpu_layers import replace_layers
 from harness.pretraining.distributed import lightning_devices, rank, uses_gpus
 
 TRIM_SECONDS = 20.0
@@ -69,10 +70,11 @@ class RankZeroIO(TorchCheckpointIO):
             super().save_checkpoint(*args, **kwargs)
 
 
-def choose_attention(model: nn.Module, compute: Compute) -> None:
-    """Has the networks of a model attend in the way that is fastest with these settings."""
+def choose_kernels(model: nn.Module, compute: Compute) -> None:
+    """Has a model compute attention, dropout and GELU as is fastest with these settings."""
     if compute.precision == "bf16-mixed" and not uses_gpus(compute):
         attend_by_products(model)
+        replace_layers(model)
 
 
 class FreedMemory(pl.Callback):

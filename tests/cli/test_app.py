@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 import yaml
 from typer.testing import CliRunner
 
@@ -32,6 +33,16 @@ def call(*arguments: str) -> tuple[int, str]:
 
 def test_the_version_is_that_of_the_package() -> None:
     assert call("--version") == (0, f"pretraining-harness {version('pretraining-harness')}\n")
+
+
+def test_the_list_of_commands_has_whole_sentences() -> None:
+    """In the 80 columns of `harness --help`; what does not fit ends in an ellipsis."""
+    commands = [typer.main.get_command(app)]
+    for command in commands:
+        commands += getattr(command, "commands", {}).values()
+    assert len(commands) > 30
+    cut = [one.name for one in commands[1:] if one.get_short_help_str(59).endswith("...")]
+    assert cut == []
 
 
 @pytest.mark.parametrize("registry", REGISTRIES)

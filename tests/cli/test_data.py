@@ -66,6 +66,15 @@ def test_statistics_count_documents_words_and_duplicates(folder: Path) -> None:
     assert "<svg" in (folder / "lengths.svg").read_text()
 
 
+def test_a_single_document_is_counted_though_it_is_held_out(folder: Path) -> None:
+    """As a file without blank lines, or a text from standard input, is one document."""
+    (folder / "one.txt").write_text("one two three .\nfour five .")
+    code, output = call("stats", "one.txt")
+    assert code == 0, output
+    row = next(line for line in output.splitlines() if line.strip().startswith("one.txt")).split()
+    assert row[1:5] == ["1", "1", "1", "7"]
+
+
 def test_statistics_find_evaluation_text(folder: Path) -> None:
     text = next(one for one in evaluation_texts("micro-glue-v1") if len(one.split()) >= 8)
     with (folder / "own.jsonl").open("a") as file:

@@ -1,11 +1,19 @@
 """Provenance of results."""
 
+import subprocess
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
-from harness.execution.provenance import fingerprints, made_with, makers, provenance, run_again
+from harness.execution.provenance import (
+    commit,
+    fingerprints,
+    made_with,
+    makers,
+    provenance,
+    run_again,
+)
 from harness.plan.plan import Stage
 
 
@@ -48,6 +56,21 @@ def test_stages_are_counted_by_environment() -> None:
     line = made_with()
     assert line.startswith(provenance()["machine"]) and f"torch {version('torch')}" in line
     assert makers([line, "", line]) == {line: "stages: 2", "not recorded": "stages: 1"}
+
+
+def test_the_commit_of_a_checkout(tmp_path: Path) -> None:
+    assert commit(tmp_path / "none") == ""
+    folder = tmp_path / "checkout"
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(folder)]
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    (folder / "x").write_text("1")
+    subprocess.run([*git, "add", "x"], check=True)
+    subprocess.run([*git, "commit", "-q", "-m", "x"], check=True)
+    head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True).stdout
+    assert commit(folder) == head[:12]
+    (folder / "x").write_text("2")
+    commit.cache_clear()
+    assert commit(folder) == f"{head[:12]}-dirty"
 
 
 def test_provenance_has_no_user_folders(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,16 +86,27 @@ def test_equals_the_kernel_up_to_rounding(
 
 
 @pytest.mark.parametrize("more", [{}, {"dropout": 0.5}])
-def test_float32_and_dropout_are_the_kernel(more: dict[str, float]) -> None:
-    module, shapes = Attention(1, causal=False), [(2, 2, 5, 8)] * 3
-    for dtype in (torch.float32, torch.bfloat16) if more else (torch.float32,):
-        given = tensors(*shapes, dtype=dtype)
-        outputs = []
-        functions: list[Any] = [attend, sdpa_attention_forward]
-        for function in functions:
-            torch.manual_seed(1)
-            outputs.append(function(module, *given, None, **more)[0])
-        assert torch.equal(*outputs)
+def test_float32_is_the_kernel(more: dict[str, float]) -> None:
+    module, given = Attention(1, causal=False), tensors(*[(2, 2, 5, 8)] * 3, dtype=torch.float32)
+    outputs = []
+    functions: list[Any] = [attend, sdpa_attention_forward]
+    for function in functions:
+        torch.manual_seed(1)
+        outputs.append(function(module, *given, None, **more)[0])
+    assert torch.equal(*outputs)
+
+
+def test_dropout_of_probabilities_in_bf16() -> None:
+    """Values that are one-hot show the probabilities."""
+    module, shape = Attention(1, causal=False), (4, 2, 64, 64)
+    query, key = tensors(shape, shape, dtype=torch.bfloat16)
+    value = torch.eye(64, dtype=torch.bfloat16).expand(shape)
+    (whole, _), (found, _) = (
+        attend(module, query, key, value, None, dropout=rate) for rate in (0.0, 0.25)
+    )
+    kept = found != 0
+    torch.testing.assert_close(found[kept], (whole / 0.75)[kept])
+    assert kept.float().mean().item() == pytest.approx(0.75, abs=0.015)  # 6 standard deviations
 
 
 def made(family: str, reading: str) -> Backbone:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from harness.models import FAMILIES, MODELS, Size, backbone, token_heads
+from harness.models import FAMILIES, MODELS, Size, backbone, summed_cross_entropy
 from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
 from harness.models.build import build
@@ -39,7 +39,7 @@ def test_equals_the_cross_entropy_of_all_logits(rows: int, part: int, bias: bool
     head = LinearHead(output, torch.tanh)
     whole = F.cross_entropy(head(states), targets, reduction="sum")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(token_heads, "PART_OF_CPU", part)
+        patch.setitem(summed_cross_entropy.PART_OF_CPU, torch.float32, part * 11)
         parts = head.cross_entropy(states, targets)
     for found, expected in zip(
         gradients(parts, output, states), gradients(whole, output, states), strict=True
@@ -62,6 +62,44 @@ def test_autocast_rounds_as_torch_does() -> None:
         far = (torchs - reference).abs().max()
         assert (found - reference).abs().max() <= 2 * far + 1e-6
         torch.testing.assert_close(found, torchs, rtol=0.05, atol=0.05)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_on_a_cpu_as_elsewhere(dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+    output, states, targets = case(50, bias=True)
+    monkeypatch.setitem(summed_cross_entropy.PART_OF_CPU, dtype, 16 * 11)
+    monkeypatch.setattr(summed_cross_entropy, "PART_OF_GPU", 16)
+
+    def found() -> list[Tensor]:
+        with torch.autocast("cpu", torch.bfloat16, enabled=dtype == torch.bfloat16):
+            return gradients(LinearHead(output).cross_entropy(states, targets), output, states)
+
+    on_cpu = found()
+    monkeypatch.setattr(summed_cross_entropy, "_sums_on_cpu", summed_cross_entropy._sums)
+    tolerance = 1e-6 if dtype == torch.float32 else 2e-2
+    for one, other in zip(on_cpu, found(), strict=True):
+        torch.testing.assert_close(one, other, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_targets_without_probability(dtype: torch.dtype) -> None:
+    """Their losses are those of the logits, however small the probability."""
+    output, states, targets = case(7, bias=True)
+    with torch.no_grad():
+        output.bias[targets[:3]] -= 1000.0
+    with torch.autocast("cpu", torch.bfloat16, enabled=dtype == torch.bfloat16):
+        found = LinearHead(output).cross_entropy(states, targets)
+        whole = F.cross_entropy(output(states).float(), targets, reduction="sum")
+    assert found > 2000
+    torch.testing.assert_close(found, whole, rtol=1e-3, atol=0.0)
+
+
+def test_no_number_is_hidden() -> None:
+    """A loss that is not finite stays so."""
+    output, states, targets = case(3, bias=False)
+    with torch.no_grad():
+        output.weight[0, 0] = torch.nan
+    assert LinearHead(output).cross_entropy(states, targets).isnan()
 
 
 def test_weights_that_are_not_trained_have_no_gradient() -> None:
@@ -88,6 +126,8 @@ def test_every_family_has_the_loss_of_its_logits(
     for least in (0, 10**9):
         monkeypatch.setattr(backbone, "MIN_LOGITS", least)
         torch.testing.assert_close(network.token_loss(states, targets), expected)
+        with torch.no_grad():
+            torch.testing.assert_close(network.token_loss(states, targets), expected)
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -97,15 +137,15 @@ def test_rows_that_are_added_for_a_gpu_change_nothing(
 ) -> None:
     output, states, targets = case(5, bias)
     head = LinearHead(output)
-    padded = token_heads._padded(output.weight, output.bias)
+    padded = summed_cross_entropy._padded(output.weight, output.bias)
 
     def loss() -> Tensor:
         with torch.autocast("cpu", torch.bfloat16, enabled=dtype == torch.bfloat16):
             return head.cross_entropy(states, targets)
 
     expected = gradients(loss(), output, states)
-    monkeypatch.setattr(token_heads, "MULTIPLE", {"cpu": 8})
-    longer, offset = token_heads._padded(output.weight, output.bias)
+    monkeypatch.setattr(summed_cross_entropy, "MULTIPLE", {"cpu": 8})
+    longer, offset = summed_cross_entropy._padded(output.weight, output.bias)
     assert (len(padded[0]), len(longer)) == (11, 16)
     assert offset is not None and bool(torch.isneginf(offset[11:]).all())
     for found, one in zip(gradients(loss(), output, states), expected, strict=True):

@@ -218,7 +218,7 @@ def of_stage(key: str, store: Store) -> SelectedModel:
     if record is None:
         raise ValueError(
             f"{key!r} must be an experiment file (.yaml) or the key of a finished stage in the "
-            "store; 'harness status' lists the keys"
+            "store; 'harness status --all' lists the keys"
         )
     if record.kind not in KINDS and not is_bi_encoder(record.kind, store.spec(record)):
         raise ValueError(

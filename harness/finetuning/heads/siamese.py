@@ -37,7 +37,7 @@ MARGIN = 1.0
 TEMPERATURE = 0.05
 """Divisor of the cosines in contrastive losses (princeton-nlp/SimCSE, run_unsup_example.sh and
 run_sup_example.sh: `--temp 0.05`; Gao et al. 2021, equation 1)."""
-SAMPLE = (2, 8)
+SAMPLE = (8, 8)
 """Rows and tokens of the input by which a network is tested for dropout."""
 
 
@@ -229,15 +229,16 @@ def contrastive_loss(anchors: Tensor, candidates: Tensor) -> Tensor:
 
 @torch.no_grad()
 def _has_dropout(model: TaskModel) -> bool:
-    """Whether a training pass over two equal rows gives different vectors; leaves the model in
+    """Whether a training pass over equal rows gives different vectors; leaves the model in
     evaluation mode, as loading does."""
-    ones = torch.ones(SAMPLE, dtype=torch.int64, device=next(model.parameters()).device)
+    ids = torch.arange(SAMPLE[1], device=next(model.parameters()).device).expand(SAMPLE)
+    ones = torch.ones_like(ids)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        batch = {"input_ids": ones, "token_type_ids": 0 * ones, "attention_mask": ones}
-        first, second = model.train()(batch)
+        batch = {"input_ids": ids, "token_type_ids": 0 * ids, "attention_mask": ones}
+        vectors = model.train()(batch)
     model.eval()
-    return not torch.equal(first, second)
+    return not torch.equal(vectors, vectors[:1].expand_as(vectors))
 
 
 def triplets(examples: Examples, labels: Sequence[str]) -> list[tuple[str, str, str]]:

@@ -1,19 +1,22 @@
-"""Arms with different text whose vocabularies or held-out texts differ with it."""
+"""Arms whose texts differ from one another, or from those of the tasks."""
 
 from collections.abc import Iterator
 
-from harness.data.corpora.sources import text_of_tokenizer
+from harness.data.corpora.sources import (
+    Corpus,
+    MicroworldCorpus,
+    MixedCorpus,
+    SingleCorpus,
+    text_of_tokenizer,
+)
 from harness.plan.plan import Plan
+from harness.pretraining.recipes.pretrain import Pretrain
+from harness.tasks.task import MicroworldData
 
 
 def unequal_text(plan: Plan) -> Iterator[str]:
     """An axis over the text that also changes the vocabulary or the text of the losses."""
-    runs = [
-        arm.pretrain
-        for arm in plan.arms
-        if arm.pretrain.model.facts.kind not in ("baseline", "checkpoint")
-        and not arm.pretrain.budget.is_zero
-    ]
+    runs = list(_runs(plan).values())
     if len({run.corpus for run in runs}) < 2:
         return
     learned = {text_of_tokenizer(run.tokenizer.corpus or run.corpus) for run in runs}
@@ -27,3 +30,37 @@ def unequal_text(plan: Plan) -> Iterator[str]:
             f"the arms pretrain on different text, and have different {' and '.join(differing)}, "
             "so that the text is not all that differs; set the fields to one corpus for all arms"
         )
+
+
+def foreign_tasks(plan: Plan) -> Iterator[str]:
+    """Tasks of the micro-world, in its invented words, for networks that read none of its text."""
+    tasks = plan.experiment.evaluate.chosen.values()
+    generated = [task.name for task in tasks if isinstance(task.data, MicroworldData)]
+    arms = [name for name, run in _runs(plan).items() if not _reads_microworld(run)]
+    if generated and arms:
+        yield (
+            f"{', '.join(arms)}: pretrained without text of the micro-world, in whose words "
+            f"{', '.join(generated)} are written; choose tasks in the language of the text "
+            "('harness list suites', or files of your own in evaluate.tasks), or the corpus "
+            "microworld"
+        )
+
+
+def _runs(plan: Plan) -> dict[str, Pretrain]:
+    """The pretraining runs of arms that train anything in them, by the name of the arm."""
+    return {
+        arm.name: arm.pretrain
+        for arm in plan.arms
+        if arm.pretrain.model.facts.kind not in ("baseline", "checkpoint")
+        and not arm.pretrain.budget.is_zero
+    }
+
+
+def _reads_microworld(run: Pretrain) -> bool:
+    """Whether a run, or one that it continues, reads text of the micro-world."""
+    before = run.init_from is not None and _reads_microworld(run.init_from)
+    return before or any(isinstance(one, MicroworldCorpus) for one in _parts(run.corpus))
+
+
+def _parts(corpus: Corpus) -> Iterator[SingleCorpus]:
+    yield from corpus.sources.values() if isinstance(corpus, MixedCorpus) else (corpus,)

@@ -280,6 +280,17 @@ def test_the_commands(study: Study, tmp_path: Path) -> None:
         assert message in done.stderr.replace("\n", ""), done.stderr
 
 
+def test_a_variant_of_a_file_is_exported_under_its_name(study: Study, tmp_path: Path) -> None:
+    path = tmp_path / "two.yaml"
+    path.write_text(f"{EXPERIMENT}variants: {{more: {{seeds.pretrain: 3}}}}\n")
+    out = tmp_path / "x.parquet"
+    arguments = ["results", "export", str(out), "--variant", "more", "--store", str(study.folder)]
+    assert CliRunner().invoke(app, [*arguments, str(path)]).exit_code == 0
+    assert pd.read_parquet(out)["experiment"].tolist() == ["two-more"]
+    done = CliRunner().invoke(app, [*arguments, "--all"])
+    assert done.exit_code == 2 and "--set and --variant are of files" in done.stderr
+
+
 def test_the_command_exports_all_experiments(study: Study, tmp_path: Path) -> None:
     record_results(study.results)
     path = tmp_path / "x.parquet"

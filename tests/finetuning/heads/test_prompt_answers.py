@@ -295,7 +295,7 @@ def test_preferences_raise_the_margin(
     model, content = saved(family, objective), PreferenceTuning(tasks=("toy",)).content
     (task,) = prompt_data(model, tokenizer, [(task_of(), EXAMPLES)], PROTOCOL, content, "32-true")
     assert isinstance(task.train, Preferences) and task.train.reference.shape == (12, 2)
-    run = trained(model, [task], epochs=20, batch_size=12, learning_rate=1e-2)
+    run = trained(model, [task], epochs=60, batch_size=12, learning_rate=3e-3)
     after = predict(run.model.part(0), task.head, task.train, EXAMPLES)
     margins = (after - task.train.reference) @ np.array([1, -1])
     assert margins.mean() > 0.5 and (margins > 0).mean() > 0.7

@@ -84,3 +84,17 @@ def test_settings_of_layers_need_layers_that_train(field: dict[str, float]) -> N
     settings = Finetune.model_validate(field)
     assert not settings_problem(settings, ADAPTATIONS["full"])
     assert "leave it out" in settings_problem(settings, ADAPTATIONS["lora"])
+
+
+@pytest.mark.parametrize("name", ADAPTATIONS)
+def test_factors_do_not_decay(name: str) -> None:
+    """Vectors that start at 1 leave the network unchanged there, not at 0."""
+    if not ADAPTATIONS[name].trains:
+        return
+    model = adapted("bert", ADAPTATIONS[name])
+    groups = parameter_groups(model, Optimizer(weight_decay=0.01))
+    factors = [p for p in trained(model).values() if p.numel() > 1 and torch.all(p == 1)]
+    if name in ("ia3", "boft"):
+        assert factors
+    decayed = {id(p) for group in groups if group["weight_decay"] for p in group["params"]}
+    assert decayed.isdisjoint(map(id, factors))

@@ -368,6 +368,20 @@ def test_different_text_with_vocabularies_or_held_out_texts_that_differ_with_it(
     assert not found("unequal_text", planned(grid={"pretrain.batch_size": [8, 16]}))
 
 
+def test_tasks_in_words_that_the_network_has_never_read(tmp_path: Path) -> None:
+    text = tmp_path / "own.txt"
+    text.write_text("Some words.\n\nSome more of them.\n")
+    own = {"source": "text", "path": str(text)}
+    (line,) = found("foreign_tasks", planned({"corpus": own}))
+    assert line.startswith("x: pretrained without text of the micro-world") and "micro-sst2" in line
+    arms = {"arm": {"own": {"pretrain.corpus": own}, "scratch": {"pretrain.budget": {"tokens": 0}}}}
+    (line,) = found("foreign_tasks", planned({"corpus": own}, grid=arms))
+    assert line.startswith("own: ")
+    mixed = {"source": "mixture", "sources": {"own": own, "world": {"source": "microworld"}}}
+    for corpus in ("microworld", mixed):
+        assert not found("foreign_tasks", planned({"corpus": corpus}))
+
+
 @pytest.mark.parametrize(
     ("recipe", "length", "corpus", "warned"),
     [

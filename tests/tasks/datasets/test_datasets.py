@@ -261,8 +261,9 @@ def test_no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exce
         raise error
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", refuse)
-    output = command("fetch", "cola", "--to", str(tmp_path), code=2)
+    output = command("fetch", "cola", "--to", str(tmp_path / "mirror"), code=2)
     assert "nyu-mll/glue: the Hub cannot be reached" in output
+    assert "to use this folder" not in output
     monkeypatch.delenv("HARNESS_DATA", raising=False)
     monkeypatch.setattr("datasets.load_dataset", refuse)
     with pytest.raises(ValueError, match="connect, or set HARNESS_DATA"):
