@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import options
-from harness.core.signals import terminated_as_interrupted
+from harness.core.signals import interrupts_deferred, terminated_as_interrupted
 from harness.core.sqlite_files import sqlite_uri
 from harness.store.outages import place_of
 
@@ -53,15 +53,18 @@ def serve(command: Sequence[str]) -> int:
     No process that it has started remains."""
     # Jobs of MLflow, for judges of generated text, would take ten processes more.
     environment = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
+    server = None
     with terminated_as_interrupted():
-        # In a session of its own, the server gets no Ctrl-C, at which it would print tracebacks.
-        server = subprocess.Popen(command, env=environment, start_new_session=True)
         try:
+            with interrupts_deferred():  # a server that is not known yet would remain
+                # In a session of its own, it gets no Ctrl-C, at which it would print tracebacks.
+                server = subprocess.Popen(command, env=environment, start_new_session=True)
             return _wait(server)
         except KeyboardInterrupt:
             return 0
         finally:
-            _end(server)
+            if server:
+                _end(server)
 
 
 def _wait(server: "subprocess.Popen[bytes]") -> int:

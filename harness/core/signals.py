@@ -37,6 +37,28 @@ def terminated_as_interrupted() -> Iterator[None]:
             signal.signal(one, handler)
 
 
+@contextmanager
+def interrupts_deferred() -> Iterator[None]:
+    """Lets Ctrl-C, SIGTERM and SIGHUP wait for the end of a short block. Without effect in other
+    threads than the main one."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heard: list[int] = []
+    known = {one: signal.getsignal(one) for one in (signal.SIGINT, *SIGNALS)}
+    # A new process inherits that a signal is ignored; null: the handler is not Python's.
+    before = {one: it for one, it in known.items() if it not in (signal.SIG_IGN, None)}
+    for one in before:
+        signal.signal(one, lambda number, _: heard.append(number))
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+    for number in heard[:1]:
+        signal.raise_signal(number)
+
+
 def exit_code(stop: KeyboardInterrupt) -> int:
     """The exit code after Ctrl-C or `terminated_as_interrupted`."""
     return 128 + int(stop.args[0]) if stop.args else INTERRUPTED

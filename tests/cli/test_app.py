@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 from importlib.metadata import version
@@ -188,6 +189,22 @@ def test_mlflow_opens_on_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert f"at http://127.0.0.1:5001/#/experiments/{server.experiment_id}, which" in output
     (command,) = commands
     assert f"sqlite:///{store.root / 'mlflow.db'}" in command
+
+
+def test_a_server_that_is_stopped_while_it_starts_does_not_remain(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started = []
+
+    class Stopped(subprocess.Popen):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            started.append(self)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(subprocess, "Popen", Stopped)
+    assert serve([sys.executable, "-c", "import signal; signal.pause()"]) == 0
+    assert started[0].poll() == -signal.SIGTERM
 
 
 def test_a_server_ends_with_its_code_or_quietly_when_it_is_stopped() -> None:
