@@ -9,7 +9,7 @@ from harness.data.digests import DataChangedError
 from harness.execution.backends.backend import Backend, Outcome, WorkerKilledError
 from harness.execution.execution_result import Execution
 from harness.execution.job import StageJob, StageOutput
-from harness.execution.lease import LeaseHeldError, LeaseLostError, lease
+from harness.execution.lease import RECORDING, LeaseHeldError, LeaseLostError, lease
 from harness.execution.priority import ReadyQueue
 from harness.execution.progress import Display, share_done
 from harness.execution.restored import forget_partial
@@ -259,7 +259,7 @@ class _Loop:
 
     def _recorded(self, stage: Stage, output: StageOutput | None) -> StageResult | None:
         """The stored result of a stage, recorded now unless another process did so first."""
-        with lease(self.store.root / "record.lease"):
+        with lease(self.store.root / RECORDING):
             result = self.store.find(stage.key)
             if result is None and output is not None:
                 result = self.store.record(

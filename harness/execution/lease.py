@@ -14,6 +14,9 @@ LEASE_SECONDS = 60.0
 On the same machine a dead holder is noticed at once."""
 STEP_SECONDS = 5.0
 """How often a process that waits looks for an empty file."""
+RECORDING = "record.lease"
+"""Name in the folder of a store of the lease that a process holds while it looks for a result and
+records one."""
 POLL_SECONDS = 0.5
 """How long a stage waits for a lease before it looks whether the holder responds."""
 

@@ -8,6 +8,7 @@ from harness.analysis.recording import is_recorded, record_results
 from harness.analysis.results import Results
 from harness.exchange.archives.manifest import ArchivedStage
 from harness.exchange.archives.read_archive import Archive, opened
+from harness.execution.lease import RECORDING, lease
 from harness.experiment.declaration import Declaration
 from harness.plan.factory import make_plan
 from harness.plan.fingerprints import recorded_fingerprints
@@ -88,31 +89,36 @@ def restore_archive(path: Path, plan: Plan, store: Store) -> list[str]:
         The keys of the stages that were put there.
 
     Raises:
-        ValueError: as `opened`.
+        ValueError: as `opened`; or the store cannot be written.
     """
     name = plan.experiment.name
     with opened(path, name) as archive:
+        store.create_folder()
         stages = archive.manifest.stages
         known = store.finished(one.key for one in stages)
         missing = [one for one in stages if one.key not in known]
-        for one in missing:
-            _record(one, archive.folder / one.key, store)
+        restored = [one.key for one in missing if _record(one, archive.folder / one.key, store)]
         keep_declared(store.root, name, archive.manifest.declared)
     results = Results(plan, store)
-    if results.finished and (missing or not is_recorded(store, name)):
+    if results.finished and (restored or not is_recorded(store, name)):
         record_results(results)
-    return [one.key for one in missing]
+    return restored
 
 
-def _record(stage: ArchivedStage, folder: Path, store: Store) -> None:
-    store.record(
-        stage.key,
-        stage.kind,
-        stage.label,
-        stage.spec,
-        stage.metrics,
-        folder,
-        made_with=stage.made_with,
-        adopted=stage.adopted,
-        left_out=stage.left_out,
-    )
+def _record(stage: ArchivedStage, folder: Path, store: Store) -> bool:
+    """Records a stage, unless a run has just computed it; whether it did."""
+    with lease(store.root / RECORDING):
+        if store.find(stage.key):
+            return False
+        store.record(
+            stage.key,
+            stage.kind,
+            stage.label,
+            stage.spec,
+            stage.metrics,
+            folder,
+            made_with=stage.made_with,
+            adopted=stage.adopted,
+            left_out=stage.left_out,
+        )
+        return True

@@ -18,6 +18,7 @@ from harness.exchange.results.schema import (
     check_scores,
     examples_path,
 )
+from harness.execution.lease import RECORDING, lease
 from harness.store.recorded import IMPORTED_EXAMPLES, IMPORTED_SCORES, imported_scores
 from harness.store.store import Store
 
@@ -29,7 +30,8 @@ def import_results(path: Path, store: Store) -> pd.DataFrame:
         The scores, with the columns of SCORES.
 
     Raises:
-        ValueError: the files do not follow the schema, or the results are in the store already.
+        ValueError: the files do not follow the schema, the results are in the store already, or it
+            cannot be written.
     """
     tables = {IMPORTED_SCORES: _load(path, SCORES)}
     scores = tables[IMPORTED_SCORES].to_pandas()
@@ -38,8 +40,9 @@ def import_results(path: Path, store: Store) -> pd.DataFrame:
     if examples.is_file():
         tables[IMPORTED_EXAMPLES] = _load(examples, EXAMPLES)
         _check_examples(examples, tables[IMPORTED_EXAMPLES].to_pandas(), scores)
-    _refuse_known(path, scores, store)
-    with TemporaryDirectory() as folder:
+    store.create_folder()
+    with TemporaryDirectory() as folder, lease(store.root / RECORDING):
+        _refuse_known(path, scores, store)
         for name, table in tables.items():  # with the types of the schema
             pq.write_table(table, Path(folder) / name)
         store.record_import(path.name, Path(folder))

@@ -198,6 +198,19 @@ def test_stages_that_are_there_are_left_and_the_experiment_is_recorded(
     assert restore_archive(archive, study.plan, store) == []
 
 
+def test_a_stage_that_a_run_records_meanwhile_is_left(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With its weights, which the archive lacks."""
+    study = study_in(tmp_path / "runs")
+    restored = restore_archive(archive, study.plan, study.store)
+    known = study.store.finished()
+    with monkeypatch.context() as before:
+        before.setattr(study.store, "finished", lambda *_: {})
+        assert restored and not restore_archive(archive, study.plan, study.store)
+    assert study.store.finished() == known
+
+
 def test_a_stage_that_lacks_weights_is_computed_again_if_another_starts_from_it(
     archive: Path, tmp_path: Path
 ) -> None:

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -212,6 +213,20 @@ def spec(**protocol: Any) -> dict[str, Any]:
     evaluate = Evaluate.read(fields).model_dump(mode="json")
     sweep = Sweep().model_dump(mode="json")
     return {"experiment": {"sweep": sweep}, "arms": {"a": {"evaluate": evaluate}}}
+
+
+def test_of_two_imports_at_once_one_is_refused(file: Path, tmp_path: Path) -> None:
+    stores = [Store(tmp_path / "other") for _ in range(3)]
+
+    def try_import(store: Store) -> str:
+        try:
+            return f"{len(import_results(file, store))} scores"
+        except ValueError as error:
+            return "before" if "were imported before" in str(error) else str(error)
+
+    with ThreadPoolExecutor() as threads:
+        found = sorted(threads.map(try_import, stores))
+    assert found[1:] == ["before", "before"] and len(stores[0].imports()) == 1
 
 
 def test_columns_are_cast_to_the_types_of_the_schema(file: Path, tmp_path: Path) -> None:
