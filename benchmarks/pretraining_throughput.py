@@ -20,7 +20,8 @@ workloads with + between them. All are in bf16, and `_compiled` ones also compil
 make the Trainer's batches; no checkpoints are written. The figures go to
 pretraining_throughput_gpu.json after each group.
 
-The first updates are not timed. MFU: model FLOPs utilisation (`harness.execution.utilisation`).
+The first updates and the last, in which the harness saves the run, are not timed. MFU: model FLOPs
+utilisation (`harness.execution.utilisation`).
 """
 
 import math

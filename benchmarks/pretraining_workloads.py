@@ -77,7 +77,8 @@ class Ticking(Protocol):
 
 
 class Clock:
-    """The timed part of a run, which may report several updates at once."""
+    """The timed part of a run, which may report several updates at once. Its last update is not
+    timed: the harness saves the run in it, which takes as long as an update of a small network."""
 
     def __init__(self, shape: Shape) -> None:
         self.warmup_steps, self.num_steps = shape.warmup_steps, shape.warmup_steps + shape.steps
@@ -86,6 +87,8 @@ class Clock:
 
     def tick(self, done: int, *_: Any, **__: Any) -> None:
         """Called when so many updates are done."""
+        if done > self.num_steps and self.last[0] > self.first[0]:
+            return
         begins = not self.first[0] and done >= self.warmup_steps
         if (begins or done == self.num_steps) and torch.cuda.is_available():
             torch.cuda.synchronize()  # more often would keep the GPU waiting
@@ -103,14 +106,14 @@ class Workload:
     """A shape with its text, for all systems.
 
     Args:
-        steps: updates of the run; null: those before the timed ones, and these.
+        steps: updates of the run; null: those before the timed ones, these, and the last.
         clock: its `tick` is called after updates; null: one for a run of its own.
     """
 
     def __init__(
         self, shape: Shape, steps: int | None = None, clock: Ticking | None = None
     ) -> None:
-        self.shape, self.steps = shape, steps or shape.steps + shape.warmup_steps
+        self.shape, self.steps = shape, steps or shape.warmup_steps + shape.steps + 1
         model = MODELS[shape.family]
         longest = max(shape.sequence_length, model.max_position)
         self.spec = Pretrain(
