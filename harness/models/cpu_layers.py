@@ -18,7 +18,7 @@ def dropout(states: Tensor, rate: float) -> Tensor:
     """
     dropped = round(rate * LEVELS)
     if not 0 < dropped < LEVELS:
-        return states if not dropped else torch.zeros_like(states)
+        return states * 0.0 if dropped else states
     size = states.numel()
     bits = torch.empty(-(-size // 4), dtype=torch.int64).random_(-(2**63), None)
     drawn = bits.view(torch.int16)[:size].view(states.shape)
