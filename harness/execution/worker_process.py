@@ -41,7 +41,7 @@ class ForeignError(RuntimeError):
 def _call(function: Callable[..., Result], *arguments: Any) -> Result:
     try:
         return function(*arguments)
-    except Exception as error:
+    except Exception as error:  # whatever a stage raises goes to the process that submitted it
         try:
             pickle.loads(pickle.dumps(error))
         except Exception:  # whatever an exception with arguments of its own raises

@@ -1,6 +1,7 @@
 """Dropout and GELU on CPUs: those of torch and transformers, but for the random numbers."""
 
 import math
+from typing import Literal
 
 import pytest
 import torch
@@ -9,11 +10,13 @@ from hypothesis import strategies as st
 from torch import nn
 from transformers.activations import ACT2FN
 
+from harness.core.compute import Compute
 from harness.models import FAMILIES, MODELS, Size
 from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
 from harness.models.build import build
 from harness.models.cpu_layers import LEVELS, CpuDropout, dropout, replace_layers
+from harness.pretraining.trainer import choose_kernels
 
 SIZE = Size(num_layers=2, hidden_size=32, num_heads=2, intermediate_size=128)
 NETWORKS = [
@@ -100,3 +103,12 @@ def test_every_family_is_the_same_without_dropout(family: str, reading: str) -> 
     torch.testing.assert_close(network(**inputs).last_hidden_state, before)
     assert set(network.state_dict()) == names
     assert not any(type(part) is nn.Dropout for part in network.modules())
+
+
+@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
+def test_layers_are_replaced_in_bf16_alone(precision: Literal["32-true", "bf16-mixed"]) -> None:
+    """Runs in float32 keep the random numbers that they had."""
+    network = made("bert", "bidirectional")
+    choose_kernels(network, Compute(precision=precision, accelerator="cpu"))
+    replaced = any(isinstance(part, CpuDropout) for part in network.modules())
+    assert replaced == (precision == "bf16-mixed")

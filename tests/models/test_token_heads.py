@@ -130,6 +130,22 @@ def test_every_family_has_the_loss_of_its_logits(
             torch.testing.assert_close(network.token_loss(states, targets), expected)
 
 
+@pytest.mark.parametrize(
+    ("bf16", "trains", "parts"), [(False, True, 0), (True, True, 1), (True, False, 0)]
+)
+def test_parts_are_taken_in_bf16_from_fewer_logits_and_in_training_alone(
+    bf16: bool, trains: bool, parts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[Tensor] = []
+    monkeypatch.setattr(LinearHead, "cross_entropy", lambda head, states, _: taken.append(states))
+    network = made("bert", "bidirectional")
+    states, targets = torch.randn(7, SIZE.hidden_size), torch.randint(0, 40, (7,))
+    monkeypatch.setattr(backbone, "MIN_LOGITS_IN_BF16", 7 * 40)
+    with torch.autocast("cpu", torch.bfloat16, enabled=bf16), torch.set_grad_enabled(trains):
+        network.token_loss(states, targets)
+    assert len(taken) == parts
+
+
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_rows_that_are_added_for_a_gpu_change_nothing(
