@@ -349,7 +349,7 @@ def page(figures: dict[str, Any]) -> str:
         shape = (
             f"{one['family']} {one['size']}, {one['batch_size']} x {one['sequence_length']}, "
             f"vocabulary {one['vocab_size']:,}, threads {one['threads']}"
-        )
+        ) + ("" if one.get("has_dropout", True) else ", no dropout")
         rates = [shown_rate(one, system) for system in systems]
         ratios = [
             f"{one['over_bare'][name]:.2f}" if name in one["over_bare"] else "–"

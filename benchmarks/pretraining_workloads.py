@@ -40,6 +40,7 @@ class Shape:
     batch_size: int = 32
     sequence_length: int = 128
     vocab_size: int = VOCAB_SIZE
+    has_dropout: bool = True
     threads: int = 2
     steps: int = 6
     """Timed updates."""
@@ -60,6 +61,7 @@ GPU_WORKLOADS = {
     # The published sizes: BERT base, GPT-2 of 124M parameters, T5 base; 16k to 33k tokens.
     "mlm-base-128": Shape("mlm", "bert", "base", 128, 128, **ON_GPU),
     "mlm-base-512": Shape("mlm", "bert", "base", 64, 512, **ON_GPU),
+    "mlm-base-512-no-dropout": Shape("mlm", "bert", "base", 64, 512, has_dropout=False, **ON_GPU),
     "causal-base": Shape("clm", "gpt2", "base", 16, 1_024, vocab_size=50_257, **ON_GPU),
     "span-base": Shape("span_corruption", "t5", "t5_base", 32, 512, vocab_size=32_128, **ON_GPU),
 }
@@ -115,10 +117,12 @@ class Workload:
     ) -> None:
         self.shape, self.steps = shape, steps or shape.warmup_steps + shape.steps + 1
         model = MODELS[shape.family]
-        longest = max(shape.sequence_length, model.max_position)
+        changed: dict[str, Any] = {"max_position": max(shape.sequence_length, model.max_position)}
+        if not shape.has_dropout:
+            changed |= {"dropout": 0.0, "attention_dropout": 0.0}
         self.spec = Pretrain(
             size=SIZES[shape.size],
-            model=model.model_copy(update={"max_position": longest}),
+            model=model.model_copy(update=changed),
             objective=OBJECTIVES[shape.objective],
             packing=Packing(format="full_sentences"),
             tokenizer=Tokenizer(vocab_size=shape.vocab_size, sentinels=NUM_SENTINELS),

@@ -93,5 +93,6 @@ def _decayed_last(schedule: Schedule, step: int, ends: Sequence[int]) -> float:
     if end is None:
         return 0.0
     before = max((other for other in ends if other < end), default=0)
-    begin = max(before, end - round((schedule.decay_fraction or DECAY_FRACTION) * end))
+    updates = max(1, round((schedule.decay_fraction or DECAY_FRACTION) * end))
+    begin = max(before, end - updates)
     return 1.0 - math.sqrt(max(0, step - begin) / (end - begin))

@@ -94,6 +94,17 @@ def test_wsd_s_is_wsd_until_each_checkpoint() -> None:
             assert whole[end] == 1.0 > whole[end - 1]
 
 
+@pytest.mark.parametrize("decay", ["wsd", "wsd_s"])
+def test_a_decay_of_less_than_an_update_takes_one(decay: Any) -> None:
+    """As of a checkpoint after the first two updates, when an experiment is tried at toy size."""
+    schedule = Schedule(warmup_fraction=0.0, decay=decay, decay_fraction=0.2)
+    for steps in (1, 2):
+        rates = [learning_rate_factor(schedule, step, 9, [steps]) for step in range(9)]
+        assert all(0 < rate <= 1 for rate in rates)
+        alone = [learning_rate_factor(schedule, step, steps) for step in range(steps + 1)]
+        assert alone == [1.0] * steps + [0.0]
+
+
 def test_decays_that_meet_do_not_overlap() -> None:
     schedule = Schedule(warmup_steps=0, decay="wsd_s", decay_fraction=0.5)
     rates = [learning_rate_factor(schedule, step, 10, [8]) for step in range(10)]
