@@ -10,6 +10,7 @@ from statistics import LinearRegression, linear_regression, median
 from harness.execution.makespan import makespan
 from harness.execution.provenance import machine
 from harness.execution.run_times import RunTimes
+from harness.plan.costs import SUSTAINED_FLOPS
 from harness.plan.plan import Stage
 from harness.store.store import StageResult
 
@@ -20,6 +21,10 @@ RECENT = 5
 older ones ran under another load."""
 MIN_RANGE = 2.0
 """Largest to smallest FLOPs of stages from which a fixed part of their durations is estimated."""
+SLOWEST_FLOPS = SUSTAINED_FLOPS / 5
+"""Least FLOP/s that are assumed for the work beyond MAX_SCALE times that of ended stages: most of
+the time of stages at toy size does not depend on their FLOPs, so their rates are far too low."""
+MAX_SCALE = 10.0
 ALIKE: Mapping[str, str] = {
     "pretrain_trial": "pretrain",
     "continue_pretraining": "pretrain",
@@ -163,14 +168,16 @@ class Durations:
 
 
 def _at(flops: float, rows: Sequence[tuple[float, float]]) -> float:
-    """Seconds of a stage by (FLOPs, seconds) of others: a fixed part and a rate by least squares,
-    or in proportion if their FLOPs are alike, or if one of the two would be negative."""
+    """Seconds of a stage by (FLOPs, seconds) of others: a fixed part and a rate by least squares;
+    if their FLOPs are alike, or one of the two would be negative, in proportion, with
+    SLOWEST_FLOPS or more beyond MAX_SCALE times the largest of them."""
     work, seconds = zip(*rows, strict=True)
     if max(work) >= MIN_RANGE * min(work):
         line: LinearRegression = linear_regression(work, seconds)
         if line.slope > 0 and line.intercept >= 0:
             return line.intercept + line.slope * flops
-    return flops * sum(seconds) / sum(work)
+    rate, beyond = sum(seconds) / sum(work), max(0.0, flops - MAX_SCALE * max(work))
+    return (flops - beyond) * rate + beyond * min(rate, 1 / SLOWEST_FLOPS)
 
 
 def learned_durations(finished: Iterable[StageResult], before: RunTimes | None = None) -> Durations:

@@ -47,6 +47,19 @@ def test_equal_stages_take_the_median_and_others_are_scaled_by_flops() -> None:
     assert known.of(stage("tune", 0.0)) == 0.0
 
 
+def test_stages_at_toy_size_do_not_slow_down_all_others() -> None:
+    """A second of fixed work for 1e8 FLOPs is no rate for 1e12: 20 s with the quickstart's."""
+    known = Durations()
+    known.add("pretrain", 1e8, 1.0)
+    assert known.of(stage("pretrain", 1e9)) == pytest.approx(10)
+    assert known.of(stage("pretrain", 1e12)) == pytest.approx(10 + (1e12 - 1e9) / 1e10)
+    known.add("pretrain", 1e12, 25.0)
+    assert known.of(stage("pretrain", 1e13)) == pytest.approx(250, rel=0.05)
+    fast = Durations()
+    fast.add("pretrain", 1e12, 1.0)  # on a GPU
+    assert fast.of(stage("pretrain", 1e14)) == pytest.approx(100)
+
+
 def test_by_hand() -> None:
     known, end = in_this_run(), RunTimes().closing
     waiting = [stage("trial", 10.0, key) for key in "bcde"]
