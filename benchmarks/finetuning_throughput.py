@@ -12,7 +12,7 @@ frequent as in text (see FREQUENCY). One epoch, one thread.
   all texts to their maximum unless it is told otherwise; here each batch to its longest text.
 - bare: a for loop over the harness's batches with its network, loss, optimiser and trained rows of
   the token embeddings. What the harness takes beyond it is overhead.
-- harness: `harness.finetuning.run.finetune`.
+- harness: `harness.finetuning.run.finetune`; harness_bf16: with `compute: {precision: bf16-mixed}`.
 
 The first WARMUP updates are not timed.
 """
@@ -21,6 +21,7 @@ import argparse
 import os
 import tempfile
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ import transformers
 
 from benchmarks import common
 from benchmarks.pretraining_workloads import SPECIAL, VOCAB_SIZE, make_tokenizer
+from harness.core.compute import Compute
 from harness.core.memory import keep_freed_memory
 from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.encoded_cache import encoded
@@ -162,18 +164,25 @@ def run_bare(work: Workload) -> Ends:
     return ends
 
 
-def run_harness(work: Workload) -> Ends:
+def run_harness(work: Workload, compute: Compute = Compute()) -> Ends:  # noqa: B008
     """The harness, as its fine-tuning stage runs it."""
     ends: Ends = {}
 
     def progress(done: int, total: int) -> None:
         ends[done] = time.perf_counter()
 
-    finetune(work.folder / "model", [work.data], work.settings, seed=0, progress=progress)
+    network, settings = work.folder / "model", work.settings
+    finetune(network, [work.data], settings, seed=0, compute=compute, progress=progress)
     return ends
 
 
-SYSTEMS = {"trainer": run_trainer, "bare": run_bare, "harness": run_harness}
+SYSTEMS: dict[str, Callable[[Workload], Ends]] = {
+    "trainer": run_trainer,
+    "bare": run_bare,
+    "harness": run_harness,
+    "harness_bf16": partial(run_harness, compute=Compute(precision="bf16-mixed")),
+}
+RATIOS = [("harness", "trainer"), ("harness_bf16", "trainer"), ("harness", "bare")]
 
 
 def rate(system: str, task: str, arguments: argparse.Namespace) -> float:
@@ -192,8 +201,7 @@ def measure(task: str, arguments: argparse.Namespace) -> dict[str, Any]:
     return {
         "task": task,
         **{name: round(float(np.median(found)), 1) for name, found in rates.items()},
-        "harness_over_trainer": round(common.median_ratio(rates, "harness", "trainer"), 3),
-        "harness_over_bare": round(common.median_ratio(rates, "harness", "bare"), 3),
+        **{f"{a}_over_{b}": round(common.median_ratio(rates, a, b), 3) for a, b in RATIOS},
     }
 
 
@@ -207,9 +215,9 @@ def page(figures: dict[str, Any]) -> str:
         f"{on['processor']}, 1 thread. Examples per second; "
         "ratios paired within repeats."
     )
-    columns = [*SYSTEMS, "harness_over_trainer", "harness_over_bare"]
+    columns = [*SYSTEMS, *(f"{a}_over_{b}" for a, b in RATIOS)]
     rows = [[one["task"], *(f"{one[name]:,}" for name in columns)] for one in figures["tasks"]]
-    head = ["task", *SYSTEMS, "harness / trainer", "harness / bare"]
+    head = ["task", *SYSTEMS, *(f"{a} / {b}" for a, b in RATIOS)]
     return common.markdown(__file__, "Fine-tuning throughput", setting, head, rows)
 
 
