@@ -93,7 +93,8 @@ class Compute(ConfigModel):
     does so on a GPU for runs of 1e17 FLOPs or more, unless they are sharded; a layer that cannot be
     compiled then runs as it is. On an H200 with PyTorch 2.11 in bf16, BERT base runs at 1.07 (128
     tokens) and 1.21 times (512) as many tokens per second, GPT-2 at 1.64 and T5 base at 1.66 times;
-    on a CPU it is not faster. Compiled layers draw other random numbers for dropout, as other devices do."""
+    on a CPU it is not faster. Compiled layers draw other random numbers for dropout, as other
+    devices do."""
     score_every_epoch: bool = False
     """Whether fine-tuning scores the hold-out after every epoch, for a logged curve, where the
     protocol does not do so anyway. It costs time and leaves the results as they are."""

@@ -6,6 +6,7 @@ losses and metrics are summed over all. Rank 0 alone writes. In one process, all
 Ranks meet, and plans count devices, without Lightning and sharded tensors, which load for seconds.
 """
 
+import os
 import socket
 import time
 from copy import deepcopy
@@ -23,6 +24,8 @@ from harness.core.files import write_atomically
 Value = TypeVar("Value")
 LAYER_NAMES = ("Layer", "Block")
 """Ends of the class names of a network's layers, such as BertLayer and GPT2Block."""
+LOOPBACK = ("lo", "lo0")
+"""Names of the loopback interface on Linux and macOS."""
 POLL_SECONDS = 0.1
 """Interval at which a rank looks for the address of rank 0."""
 
@@ -91,12 +94,22 @@ def join(device: int, ranks: Ranks, compute: Compute) -> None:
     has_gpu = uses_gpus(compute)
     if has_gpu:
         torch.cuda.set_device(device)
+    if ranks.num_nodes == 1:
+        _stay_on_this_machine()
     distributed.init_process_group(
         "cpu:gloo,cuda:nccl" if has_gpu else "gloo",
         store=_meet(number, ranks),
         rank=number,
         world_size=ranks.total,
     )
+
+
+def _stay_on_this_machine() -> None:
+    """Has Gloo listen at the loopback address instead of that of the host's name, which others may
+    reach."""
+    for _, name in socket.if_nameindex():
+        if name in LOOPBACK:
+            os.environ.setdefault("GLOO_SOCKET_IFNAME", name)
 
 
 def _meet(number: int, ranks: Ranks) -> distributed.Store:

@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import signal
+import sys
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from multiprocessing import active_children
@@ -35,6 +36,7 @@ from harness.pretraining.objectives.targets import Batch, count_targets
 from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.run import pretrain
+from tests.execution.rank_functions import listening
 
 STEPS = 8
 SIZE = Size(num_layers=2, hidden_size=16, num_heads=2, intermediate_size=32)
@@ -159,6 +161,12 @@ def test_two_processes_train_as_one(data: Path, tmp_path: Path, arms: tuple[str,
         ]
         for other in saved[1:]:
             torch.testing.assert_close(other, saved[0], rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads Linux's table of sockets")
+def test_processes_of_one_node_listen_on_loopback_alone(tmp_path: Path) -> None:
+    addresses = on_ranks(listening, distributed.Ranks(2, tmp_path / "ranks"), DDP)
+    assert set(addresses) == {"0100007F"}  # 127.0.0.1, the last byte first
 
 
 def fail_alone(how: str, rank: int) -> None:
