@@ -7,8 +7,10 @@ from collections.abc import Callable
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from benchmarks.tracking_server import free_port
@@ -161,6 +163,19 @@ def test_threads_and_load(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setattr("os.getloadavg", lambda: (999.0, 0.0, 0.0))
     assert machine.check_cpus().found.endswith("load 999.0")
+
+
+def test_a_gpu_is_named_with_the_service_by_which_stages_share_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpu = SimpleNamespace(name="NVIDIA H200", total_memory=141 * 10**9)
+    monkeypatch.setattr(machine, "has_gpu", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda place: gpu)
+    monkeypatch.setenv("CUDA_MPS_PIPE_DIRECTORY", str(tmp_path))
+    assert machine.check_device().found == "NVIDIA H200, 141.0 GB"
+    (tmp_path / "control").touch()
+    assert machine.check_device().found.endswith("GB; the Multi-Process Service runs")
 
 
 def test_space_and_file_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,16 +56,23 @@ def _python_fits() -> bool:
 
 
 def check_device() -> Finding:
-    """The GPUs that torch finds."""
+    """The GPUs that torch finds, and whether processes that share one compute at the same time."""
     if has_gpu():
         from torch import cuda
 
         names = [cuda.get_device_properties(place) for place in range(cuda.device_count())]
-        return Finding("ok", ", ".join(f"{one.name}, {decimal(one.total_memory)}" for one in names))
+        found = ", ".join(f"{one.name}, {decimal(one.total_memory)}" for one in names)
+        service = "; the Multi-Process Service runs" if _has_multi_process_service() else ""
+        return Finding("ok", found + service)
     if which("nvidia-smi"):
         advice = "install a build of torch for its driver (pytorch.org), or run on the CPU"
         return Finding("warning", f"torch {version('torch')} finds no GPU of this machine", advice)
     return Finding("ok", "no GPU; stages run on the CPU")
+
+
+def _has_multi_process_service() -> bool:
+    """Whether NVIDIA's service is at its pipe, where each process with CUDA looks for it."""
+    return (Path(os.environ.get("CUDA_MPS_PIPE_DIRECTORY", "/tmp/nvidia-mps")) / "control").exists()
 
 
 def check_cpus() -> Finding:
