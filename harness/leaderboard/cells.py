@@ -4,7 +4,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from harness.core.rounding import steady
-from harness.leaderboard.table import Published, Row, Score, Table, column_label
+from harness.leaderboard.column_labels import column_label
+from harness.leaderboard.table import Published, Row, Score, Table
 
 MISSING = "–"
 DAGGER, DOUBLE_DAGGER = "†", "‡"

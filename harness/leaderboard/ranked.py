@@ -78,7 +78,9 @@ def ranked(
         rows = found
         if block not in joint:
             alone = replace(table, rows=())
-            _, _, rows = _ranked(alone, scores.iloc[:0], store, {}, paired, [block])
+            own, _, rows = _ranked(alone, scores.iloc[:0], store, {}, paired, [block])
+            if not table.rows:
+                table = replace(table, ranking=own.ranking)
         published.append(_with_ranks(block, rows))
     return Ranked(table, compared, found, tuple(published))
 
