@@ -109,6 +109,6 @@ def shown(one: Evidence) -> str:
         return verdict
     unit = "" if one.unit == POINTS else f" {one.unit}"
     figure = f"{verdict}, {amount(one.difference, one.unit)}{unit}"
-    if one.low == one.high:
-        return f"{figure} (exact)"
+    if one.low == one.high:  # what is counted has no p
+        return f"{figure} ({'exact' if one.p_value is None else 'the same in every run'})"
     return f"{figure} ({amount(one.low, one.unit)} to {amount(one.high, one.unit)})"

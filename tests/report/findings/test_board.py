@@ -235,6 +235,12 @@ def test_the_committed_board_is_that_of_the_committed_reports() -> None:
     assert with_filters == (ROOT / "docs" / "findings.html").read_text()
 
 
+def test_only_what_is_counted_is_exact() -> None:
+    flat = replace(evidence("confirmed", 0.0), low=1.0, high=1.0)
+    assert shown(flat) == "confirmed, +1.0 (the same in every run)"
+    assert shown(replace(flat, p_value=None)) == "confirmed, +1.0 (exact)"
+
+
 def test_of_many_results_the_decisions_come_first_and_the_rest_is_folded() -> None:
     words = ["void", "confirmed", "confirmed", "inconclusive", "refuted", "inconclusive"]
     rows = [replace(evidence(word, 1e-9), expectation=f"{i} > b") for i, word in enumerate(words)]
