@@ -3,11 +3,11 @@
 from functools import cache
 from typing import TYPE_CHECKING
 
-from harness.core.rounding import one_decimal
 from harness.leaderboard.cells import (
     all_notes,
     heading,
     marked_blocks,
+    number_cell,
     quantity_cells,
     row_marks,
 )
@@ -102,7 +102,7 @@ def html(table: Table) -> str:
         quantity_cells=quantity_cells,
         metrics=metrics_label,
         heading=heading,
-        one_decimal=one_decimal,
+        one_decimal=lambda score: number_cell(score, "{:.1f}"),
     )
 
 

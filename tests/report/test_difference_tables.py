@@ -79,6 +79,12 @@ def test_no_difference_has_no_sign() -> None:
     ]
 
 
+def test_negative_numbers_in_tables_have_a_minus_sign() -> None:
+    assert number_cell(-0.84, "{:.1f}") == "−0.8"
+    assert number_cell(-1.5e-5, "{:.1e}") == "−1.5e-05"
+    assert mean_cell(-0.04, 0.3) == "−0.0 ± 0.3"
+
+
 def test_equal_numbers_are_printed_alike_from_whatever_sum() -> None:
     sums = [2.35, 81.35 - 79.0]
     assert {f"{value:.1f}" for value in sums} == {"2.4", "2.3"}  # or this shows nothing
