@@ -105,6 +105,16 @@ def test_a_report_has_all_its_files_and_parts(data, tmp_path):
     assert "| pooling | cls |" in files["README.md"].decode()
 
 
+def test_files_of_an_earlier_report_that_this_one_lacks_are_removed(data, fabricate, tmp_path):
+    (tmp_path / "decisions.csv").write_text("mine")  # no report is there yet
+    (tmp_path / "notes.md").write_text("mine")
+    write_report(data, tmp_path)
+    assert (tmp_path / "verdicts.csv").exists() and (tmp_path / "decisions.csv").exists()
+    write_report(fabricate({"good": 0.95, "bad": 0.6}), tmp_path)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == FILES - {"verdicts.csv"} | {"notes.md"}
+
+
 def test_equal_data_gives_equal_bytes(data, report, tmp_path):
     write_report(data, tmp_path)
     assert read(tmp_path) == read(report)
