@@ -241,6 +241,9 @@ def test_one_arm_and_many_arms(fabricate, skills, tmp_path):
     data = fabricate(skills, seeds=(1, 1))
     write_report(data, tmp_path)
     assert "these checkpoints only" in (tmp_path / "README.md").read_text()
+    for name in ("README.md", "index.html"):
+        is_alone = "No two arms have results to compare." in (tmp_path / name).read_text()
+        assert is_alone == (len(skills) == 1), name
 
 
 def test_an_experiment_without_any_result_still_has_a_report(data, tmp_path):

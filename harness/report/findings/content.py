@@ -8,6 +8,7 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
+from harness.core.counting import number_of
 from harness.experiment.claims import CLAIMS
 from harness.experiment.outcomes import POINTS
 from harness.leaderboard.cells import MISSING
@@ -38,6 +39,7 @@ def content(
             `harness.report.findings.decisions.read_decisions`.
     """
     accuracy = decision_accuracy(found)
+    reported = {one.report for finding in found for one in finding.evidence}
     return {
         "areas": [(area, list(own)) for area, own in groupby(found, lambda one: one.claim.area)],
         "counts": counts(found),
@@ -46,7 +48,7 @@ def content(
         "num_counted": num_counted(found),
         "budgets": _budgets(found),
         "decisions": [_ordered_alike(one) for one in decisions],
-        "num_reports": len({one.report for finding in found for one in finding.evidence}),
+        "experiments": number_of(len(reported), "experiment"),
         "folder": reports.name,
         "shown": shown,
         "opened": lambda finding: finding.by_weight[:MAX_OPEN],

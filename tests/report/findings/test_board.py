@@ -235,6 +235,11 @@ def test_the_committed_board_is_that_of_the_committed_reports() -> None:
     assert with_filters == (ROOT / "docs" / "findings.html").read_text()
 
 
+def test_one_report_is_in_the_singular() -> None:
+    page = board(findings([evidence("confirmed")]), Path("reports"), Path("findings.md"))
+    assert "claims of the literature: 1 experiment with" in " ".join(page.split())
+
+
 def test_only_what_is_counted_is_exact() -> None:
     flat = replace(evidence("confirmed", 0.0), low=1.0, high=1.0)
     assert shown(flat) == "confirmed, +1.0 (the same in every run)"
