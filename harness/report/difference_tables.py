@@ -141,9 +141,11 @@ def nats(value: float) -> str:
 
 
 def amount(value: float, unit: str) -> str:
-    """A difference with its sign, in as many digits as its unit needs."""
+    """A difference with its sign, in as many digits as its unit needs; zero has none."""
     if unit == POINTS:
         return points(value)
+    if not value:
+        return "0"
     if abs(value) < LARGE:
         return nats(value)
     shown = f"{value:+,.0f}" if abs(value) < HUGE else f"{value:+.2e}"
