@@ -49,9 +49,15 @@ def suite_columns(
     return SuiteColumns(suite, rule, tuple({**shown, **taken}.values()))
 
 
-def part_of_average(layout: SuiteColumns, shared: Collection[Column]) -> SuiteColumns | None:
+def part_of_average(
+    layout: SuiteColumns, shared: Collection[Column], rows: str = "measured"
+) -> SuiteColumns | None:
     """The same columns, averaged over those terms of the rule of which all columns are `shared`;
-    null if these are none or all terms."""
+    null if these are none or all terms.
+
+    Args:
+        rows: what kind of rows have the shared columns, for the formula.
+    """
     terms = [term for term in layout.terms if set(term) <= set(shared)]
     if not terms or len(terms) == len(layout.terms):
         return None
@@ -60,7 +66,7 @@ def part_of_average(layout: SuiteColumns, shared: Collection[Column]) -> SuiteCo
     if some == every:  # without one of two dev sets
         label = f"mean of {len(terms)} of {len(layout.terms)} columns"
     names = ", ".join(column.name for term in terms for column in term)
-    formula = f"mean of the columns that all measured rows have, {names}, as no row has all of "
+    formula = f"mean of the columns that all {rows} rows have, {names}, as no row has all of "
     rule = Average(label, f"{formula}{layout.average.name}", "ours", tuple(terms), label)
     return replace(layout, average=rule)
 

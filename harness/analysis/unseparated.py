@@ -8,6 +8,7 @@ from harness.analysis.columns import suite_columns
 from harness.analysis.seed_scores import distinct_runs, scores_of_arms, seed_scores
 from harness.analysis.statistics.bootstrap import Array
 from harness.analysis.statistics.signal import ROUNDING, analysis_of_variance
+from harness.core.counting import number_of
 from harness.models import is_baseline
 from harness.plan.plan import Plan
 from harness.store.recorded import RecordedExperiment, recorded_experiments, scores_of
@@ -100,7 +101,7 @@ def _line(column: str, number: int, smallest: float | None) -> str:
         number: of experiments.
         smallest: their smallest p; null if none has any, as all scores are equal.
     """
-    several = f"{number} earlier experiments" if number > 1 else "1 earlier experiment"
+    several = number_of(number, "earlier experiment")
     if smallest is None:
         why = "all seeds of all arms have equal scores"
     else:

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from harness.cli import options
+from harness.core.counting import number_of
 
 
 def adopt(
@@ -33,8 +34,8 @@ def adopt(
             options.out.print(f"- {line}", markup=False)
         spent = duration(sum(one.seconds for one in found))
         if reason is None:
-            count = f"{len(found)} stages, which took {spent}"
+            count = f"{number_of(len(found), 'stage')}, which took {spent}"
             options.out.print(f"{count}; take them over by --reason 'why this does not matter'")
             return
         adopt(found, study.store, reason)
-        options.out.print(f"{len(found)} stages adopted, which took {spent}")
+        options.out.print(f"{number_of(len(found), 'stage')} adopted, which took {spent}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import options
+from harness.core.counting import number_of
 
 if TYPE_CHECKING:
     from harness.execution.outlook import Outlook
@@ -190,7 +191,7 @@ def _sum(found: Sequence[Priced]) -> str:
     from harness.execution.time_left import duration
 
     seconds = sum(one.seconds_after(found[:place]) for place, one in enumerate(found))
-    return f"{len(found)} experiments, about {duration(seconds)}"
+    return f"{number_of(len(found), 'experiment')}, about {duration(seconds)}"
 
 
 def _compute(one: Priced, jobs: int | None) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from harness.cli import options
+from harness.core.counting import number_of
 
 
 def restore(
@@ -27,7 +28,7 @@ def restore(
         study = options.load_study(experiment, *changes, store)
         restored = restore_archive(file, study.plan, study.store)
         done, total = len(study.results.finished), len(study.plan.stages)
-    options.out.print(f"{file}: {len(restored)} stages restored", markup=False)
+    options.out.print(f"{file}: {number_of(len(restored), 'stage')} restored", markup=False)
     options.out.print(f"{study.name}: {done} of {total} stages are done", markup=False)
     if not done:
         options.out.print(

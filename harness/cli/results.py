@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import options
+from harness.core.counting import number_of
 
 if TYPE_CHECKING:
     from harness.exchange.results.export_results import FinishedRuns
@@ -50,8 +51,8 @@ def export(
             studies = [options.load_study(one, set_, variant, store) for one in experiments or ()]
             found = [runs_of_results(study.results) for study in studies]
         scores, examples = export_results(found, file, source, options.tracked)
-    options.out.print(f"{file}: {scores} scores", markup=False)
-    options.out.print(f"{examples_path(file)}: {examples} examples", markup=False)
+    options.out.print(f"{file}: {number_of(scores, 'score')}", markup=False)
+    options.out.print(f"{examples_path(file)}: {number_of(examples, 'example')}", markup=False)
 
 
 def _recorded(folder: Path) -> "list[FinishedRuns]":
@@ -72,8 +73,11 @@ def import_(file: ResultsFile, store: options.StoreFolder = options.DEFAULT_STOR
     from harness.store.store import Store
 
     with options.clear_errors():
-        scores = import_results(file, Store(store))
-    options.out.print(f"{file}: {len(scores)} scores imported", markup=False)
-    for suite in own_suites(scores):
+        done = import_results(file, Store(store))
+    line = f"{number_of(len(done.scores), 'score')} imported"
+    if done.known:
+        line += f", {done.known} left out, as the store has them"
+    options.out.print(f"{file}: {line}", markup=False)
+    for suite in own_suites(done.scores):
         note = f"{suite} is no shipped suite: its scores are shown beside those of a suite so named"
         options.out.print(f"{file}: {note}", markup=False)

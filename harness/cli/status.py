@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from harness.cli import options
+from harness.core.counting import number_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +37,8 @@ def status(
         for stage in stages.itertuples():
             options.out.print(f"{stage.key}  {_line(stage)}", markup=False)
     elif (stages["state"] == "waiting").all():
-        never = f"{study.name} was never run in the store {store}: {len(stages)} stages to compute"
+        left = number_of(len(stages), "stage")
+        never = f"{study.name} was never run in the store {store}: {left} to compute"
         options.out.print(never, markup=False)
         return
     else:

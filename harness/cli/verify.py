@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from harness.cli import options
+from harness.core.counting import number_of
 
 
 def verify(
@@ -22,9 +23,13 @@ def verify(
         finished = kept.finished()
         found = verification.find_damage(kept, options.tracked(list(finished.values())))
         if not found:
-            counts = f"{len(finished)} stages, {len(kept.experiments())} experiments"
-            line = f"intact: {counts}, {len(kept.imports())} imported results of {kept.place}"
-            options.out.print(line, markup=False)
+            counts = {
+                "stage": len(finished),
+                "experiment": len(kept.experiments()),
+                "imported result": len(kept.imports()),
+            }
+            listed = ", ".join(number_of(count, noun) for noun, count in counts.items())
+            options.out.print(f"intact: {listed} of {kept.place}", markup=False)
             return
         rows = [[one.name, one.problem, one.place] for one in found]
         options.print_table(["damaged", "problem", "files"], rows)

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from harness.cli import options
+from harness.core.counting import number_of
 from harness.core.signals import exit_code
 
 
@@ -31,7 +32,7 @@ def work(
         except KeyboardInterrupt as stop:
             options.err.print("stopped; another worker goes on with its stages", style="red")
             raise typer.Exit(exit_code(stop)) from None
-    count = f"{len(done.computed)} stages computed here"
+    count = f"{number_of(len(done.computed), 'stage')} computed here"
     if done.dropped:
         count += f", {len(done.dropped)} dropped, since another worker had taken them over"
     options.out.print(

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
+from harness.core.counting import number_of
 from harness.execution.time_left import ALIKE, Durations, duration, seconds_left
 from harness.plan.costs import (
     SECONDS_OF_TEXT,
@@ -42,16 +43,17 @@ class Estimate:
         if not self.num_stages:
             return ""
         time, at_a_time = duration(self.seconds), f"{self.jobs} at a time"
+        stages = number_of(self.num_stages, "stage")
         if not self.num_learned:
             source = (
                 "to an order of magnitude (rates of the shipped quickstart, as no stage has "
                 "finished on this machine)"
             )
-            return f"about {time} for {self.num_stages} stages, {at_a_time}, {source}"
-        source = f"learned from {self.num_learned} finished stages"
+            return f"about {time} for {stages}, {at_a_time}, {source}"
+        source = f"learned from {number_of(self.num_learned, 'finished stage')}"
         if self.assumed:
             source += f"; {', '.join(self.assumed)} to an order of magnitude, as none has finished"
-        return f"about {time} on this machine for {self.num_stages} stages, {at_a_time} ({source})"
+        return f"about {time} on this machine for {stages}, {at_a_time} ({source})"
 
 
 def estimate(todo: Sequence[Stage], learned: Durations, jobs: int) -> Estimate:

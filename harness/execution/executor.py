@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.core.counting import number_of
 from harness.core.secrets import mask
 from harness.data.digests import DataChangedError
 from harness.execution.backends.backend import Backend, Outcome, WorkerKilledError
@@ -43,10 +44,12 @@ def execute(plan: Plan, store: Store, backend: Backend, display: Display) -> Exe
     finished = store.finished(plan.stages)
     execution = Execution(finished=forget_damaged(store, finished))
     if lost := len(finished) - len(execution.finished):
-        display.warn(f"files of {lost} finished stages are damaged; they are computed again")
+        display.warn(
+            f"files of {number_of(lost, 'finished stage')} are damaged; they are computed again"
+        )
     if partial := forget_partial(plan, store, execution.finished):
         why = "restored from an archive without weights that other stages need"
-        display.warn(f"{partial} stages were {why}; they are computed again")
+        display.warn(f"{why}, and computed again: {number_of(partial, 'stage')}")
     tracker = Tracker(plan, store, backend.workspace)
     for key, result in execution.finished.items():
         tracker.finished(result)

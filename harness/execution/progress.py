@@ -9,6 +9,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from harness.core.counting import number_of
 from harness.execution.estimate import Estimate, estimate
 from harness.execution.notebook import NotebookBar
 from harness.execution.time_left import (
@@ -102,7 +103,8 @@ class Display:
         if todo:
             expected = estimate(todo, self.durations.earlier or Durations(), capacity)
             self.first = expected if expected.is_known else None
-            line = f"{self.plan.experiment.name}: {total} stages, {total - len(todo)} done already"
+            stages = f"{number_of(total, 'stage')}, {total - len(todo)} done already"
+            line = f"{self.plan.experiment.name}: {stages}"
             self._print(f"{line}; {expected.line}" if self.first else line)
 
     def submitted(self, key: str) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import pandas as pd
 from pydantic import ValidationError
 
-from harness.analysis.columns import SuiteColumns, part_of_average
 from harness.analysis.comparison.differences import Compared, dependent_runs
 from harness.analysis.frames.scores import scores_frame
 from harness.analysis.results import Results
@@ -19,7 +18,7 @@ from harness.finetuning.ensemble import recorded_networks
 from harness.leaderboard.board_filter import BoardFilter
 from harness.leaderboard.build import build, build_columns, experiment_table, row_names
 from harness.leaderboard.facets import facets
-from harness.leaderboard.imported import imported_blocks
+from harness.leaderboard.imported import ImportedBlock, imported_blocks
 from harness.leaderboard.missing import Reasons, reasons
 from harness.leaderboard.own_suites import own_suites
 from harness.leaderboard.published import Board, board_names, board_of_suite, load_board
@@ -31,6 +30,7 @@ from harness.leaderboard.row_notes import (
     unfinished,
     unlike_protocols,
 )
+from harness.leaderboard.shared_columns import shared_layout
 from harness.leaderboard.signals import board_signals
 from harness.leaderboard.table import Row, Table
 from harness.leaderboard.twins import twins, without_twins
@@ -71,7 +71,8 @@ def board_table(
     Args:
         name: of a board, or of a suite: a shipped one, or one that an experiment declares.
         average: an averaging rule; null means the board's, or the mean of all columns of `tasks`.
-            If no row has the board's, it is over the columns that all rows have.
+            If no row has the board's, it is over the columns that all rows have; where none is
+            measured, all imported rows.
         tasks: some tasks of the suite; null means all.
         quantities: in `quantity_columns.OF_STORES`; empty cells where the recorded experiment has
             none, or an earlier version recorded it.
@@ -117,7 +118,12 @@ def store_board(
     published = board.published
     rule = average or (None if tasks else board.average)
     table = build(scores, suite, rule, tasks=tasks, published=published, baselines=baselines)
-    if not (average or tasks) and (layout := _shared_layout(table)):
+    select = board_filter.imported if board_filter else None
+
+    def imports() -> list[ImportedBlock]:
+        return imported_blocks(table, store, specs.values(), select, tasks)
+
+    if not (average or tasks) and (layout := shared_layout(table, imports)):
         table = build_columns(scores, layout, published=published, baselines=baselines)
     table = replace(
         table,
@@ -127,25 +133,13 @@ def store_board(
         quantities=_quantities(known, scores, arms, quantities),
         signals=board_signals(scores.assign(arm=row_names(scores)), table, baselines),
     )
-    select = board_filter.imported if board_filter else None
-    blocks = imported_blocks(table, store, specs.values(), select, tasks)
 
     def paired(first: str, second: str) -> bool:
         return {first, second} <= pretrain.keys() and pretrain[first] == pretrain[second]
 
-    found = ranked(table, scores, store, finished, paired, blocks)
+    found = ranked(table, scores, store, finished, paired, imports())
     table = replace(found.table, published=(*table.published, *found.published))
     return StoreBoard(table, arms, found.compared, tuple(found.imported.values()))
-
-
-def _shared_layout(table: Table) -> SuiteColumns | None:
-    """The columns of a table whose rows all lack the average, averaged over those that all rows
-    have; null if there are none, or if a row has the average, with which no other is mixed."""
-    if not table.rows or any(row.average for row in table.rows):
-        return None
-    cells = zip(*(row.scores for row in table.rows), strict=True)
-    filled = [c for c, scores in zip(table.columns, cells, strict=True) if None not in scores]
-    return part_of_average(table.layout, filled)
 
 
 def _arms(

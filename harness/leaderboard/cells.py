@@ -4,7 +4,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from harness.core.rounding import steady
-from harness.leaderboard.table import Published, Row, Score, Table, column_label
+from harness.leaderboard.column_labels import column_label
+from harness.leaderboard.table import Published, Row, Score, Table
 
 MISSING = "–"
 DAGGER, DOUBLE_DAGGER = "†", "‡"
@@ -116,8 +117,12 @@ def _text(score: Score | None) -> str:
 
 
 def number_cell(value: float | None, form: str) -> str:
-    """A number in the format `form`, such as `{:.1f}`; a dash if it is null or not finite."""
-    return MISSING if value is None or not np.isfinite(value) else form.format(steady(value))
+    """A number in the format `form`, such as `{:.1f}`, with a minus sign as differences have it; a
+    dash if it is null or not finite."""
+    if value is None or not np.isfinite(value):
+        return MISSING
+    text = form.format(steady(value))
+    return f"−{text[1:]}" if text.startswith("-") else text
 
 
 def mean_cell(mean: float, deviation: float | None, form: str = "{:.1f}") -> str:

@@ -3,22 +3,24 @@
 from functools import cache
 from typing import TYPE_CHECKING
 
-from harness.core.rounding import one_decimal
 from harness.leaderboard.cells import (
     all_notes,
     heading,
     marked_blocks,
+    number_cell,
     quantity_cells,
     row_marks,
 )
+from harness.leaderboard.column_labels import metrics_label
 from harness.leaderboard.missing import (
     AVERAGE_OF_PUBLISHED,
     NO_AVERAGE,
     NOT_FINISHED,
+    OF_IMPORTED,
     OF_PUBLISHED,
     OF_REFERENCES,
 )
-from harness.leaderboard.table import Row, Table, metrics_label
+from harness.leaderboard.table import IMPORTED, Published, Row, Table
 
 if TYPE_CHECKING:
     import jinja2
@@ -40,14 +42,14 @@ HTML = """<figure class="leaderboard">
 {%- endmacro %}
 {%- macro empty(why) %}<td class="missing"><details><summary aria-label="missing: why">–</summary>
 {{- why }}</details></td>{% endmacro %}
-{%- macro line(row, kind, mark="", citation="") %}
+{%- macro line(row, kind, mark="", block=none) %}
 <tr class="{{ kind }}"
 {%- for name, value in (table.facets.get(row.name, {}) if kind == "measured" else {}).items() %}
 {{- " " }}data-{{ name }}="{{ value }}"
 {%- endfor %}><td>{{ row.rank or "" }}</td><th scope="row">{{ row.name }}
-{%- if citation %} <small>{{ citation }}</small>{% endif %}
+{%- if block and block.citation %} <small>{{ block.citation }}</small>{% endif %}
 {%- if mark %}<span>{{ mark }}</span>{% endif %}</th>
-{%- set whys = reasons(row, kind) %}
+{%- set whys = reasons(row, kind, block) %}
 {%- for score in table.printed_scores(row) %}
 {%- if score %}<td{% if loop.first and table.shows_average %} class="average"{% endif %}>
 {%- if score.best %}<b>{{ one_decimal(score.mean) }}</b>
@@ -62,7 +64,7 @@ HTML = """<figure class="leaderboard">
 <tbody class="published"><tr>
 {%- set width = table.width + table.has_rank_intervals %}<th colspan="{{ width }}" scope="rowgroup">
 {{- heading(mark, block) }}</th></tr>
-{%- for row in block.rows %}{{ line(row, "published", mark, block.citation) }}{% endfor %}
+{%- for row in block.rows %}{{ line(row, "published", mark, block) }}{% endfor %}
 </tbody>
 {%- endmacro %}
 <div class="scroll" role="region" aria-label="Leaderboard" tabindex="0"><table>
@@ -94,13 +96,13 @@ def html(table: Table) -> str:
         comparable_blocks=marked_blocks(table, comparable=True),
         separate_blocks=marked_blocks(table, comparable=False),
         notes=[*all_notes(table), *_rank_notes(table)],
-        reasons=lambda row, kind: _reasons(table, row, kind),
+        reasons=lambda row, kind, block: _reasons(table, row, kind, block),
         row_marks=row_marks(table),
         interval=_rank_interval,
         quantity_cells=quantity_cells,
         metrics=metrics_label,
         heading=heading,
-        one_decimal=one_decimal,
+        one_decimal=lambda score: number_cell(score, "{:.1f}"),
     )
 
 
@@ -110,9 +112,11 @@ def _rank_notes(table: Table) -> list[str]:
     return [RANK_INTERVALS.format("average" if table.shows_average else "score")]
 
 
-def _reasons(table: Table, row: Row, kind: str) -> list[str]:
+def _reasons(table: Table, row: Row, kind: str, block: Published | None) -> list[str]:
     """Why the printed cells of scores would be empty."""
-    if kind == "reference":
+    if block and block.kind == IMPORTED:
+        average, columns = NO_AVERAGE, [OF_IMPORTED] * len(table.columns)
+    elif kind == "reference":
         average, columns = OF_REFERENCES, [OF_REFERENCES] * len(table.columns)
     elif kind == "published":
         average, columns = AVERAGE_OF_PUBLISHED, [OF_PUBLISHED] * len(table.columns)

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from harness.leaderboard.build import build_columns
-from harness.leaderboard.table import Published, Table, protocol_line
+from harness.leaderboard.table import IMPORTED, Published, Table, protocol_line
 from harness.plan.protocol import protocol_digest, recorded_protocols
 from harness.store.recorded import imported_scores
 from harness.store.store import Store
@@ -53,10 +53,12 @@ def imported_blocks(
     imported = imported[imported["suite"] == suite]
     imported = imported[imported["task"].isin(tasks)] if tasks else imported
     protocols = {digest for spec in measured for digest in _protocols(spec)}
+    others = set(imported["protocol_digest"])
     return [
         ImportedBlock(
             _block(
-                str(source), str(digest), scores, build_columns(scores, table.layout), protocols
+                *(str(source), str(digest), scores, build_columns(scores, table.layout)),
+                _reason(str(digest), protocols, others),
             ),
             str(source),
             str(digest),
@@ -71,24 +73,33 @@ def _protocols(spec: Mapping[str, Any]) -> set[str]:
     return {protocol_digest(text) for text in recorded_protocols(spec).values()}
 
 
-def _block(
-    source: str, digest: str, scores: pd.DataFrame, own: Table, measured: Collection[str]
-) -> Published:
-    """The imported `scores` of one source and protocol, of which `own` is the table."""
+def _block(source: str, digest: str, scores: pd.DataFrame, own: Table, reason: str) -> Published:
+    """The imported `scores` of one source and protocol, of which `own` is the table.
+
+    Args:
+        reason: why they are not comparable with the measured rows; empty if they are.
+    """
     return Published(
         table=f"imported: {source}",
         source=f"imported from {source}",
         split=own.split,
         protocol=f"protocol {digest}: {protocol_line(json.loads(scores['protocol'].iloc[0]))}",
         rows=tuple(replace(row, rank=None) for row in own.rows),
-        kind="Imported",
-        reason=_reason(digest, measured),
+        kind=IMPORTED,
+        reason=reason,
         citation=f"imported from {source}",
     )
 
 
-def _reason(digest: str, measured: Collection[str]) -> str:
-    """Why a block is not comparable with the measured rows; empty if it is."""
+def _reason(digest: str, measured: Collection[str], imported: Collection[str]) -> str:
+    """Why a block is not comparable with the measured rows, or where there are none, with the other
+    blocks; empty if it is.
+
+    Args:
+        measured, imported: the protocols of the measured and of all imported rows.
+    """
+    if not measured and len(imported) > 1:
+        return "The imported rows have several protocols."
     if not measured or set(measured) == {digest}:
         return ""
     if digest in measured:

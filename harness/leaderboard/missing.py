@@ -16,6 +16,7 @@ NOT_CHOSEN = "The experiment does not include this task."
 NOT_FINISHED = "No run is finished."
 OTHER_METRICS = "The runs have no score for every metric of the column."
 OF_REFERENCES = "No level is known for this column."
+OF_IMPORTED = "No score was imported for this column."
 OF_PUBLISHED = "The source prints no score for this column."
 AVERAGE_OF_PUBLISHED = "The source prints no average over these columns by this rule."
 

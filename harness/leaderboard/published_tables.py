@@ -8,6 +8,7 @@ import pandas as pd
 
 from harness.analysis.averages import AVERAGES
 from harness.leaderboard.cells import MISSING
+from harness.leaderboard.column_labels import METRIC_LABELS
 from harness.leaderboard.published import (
     attributes,
     cited,
@@ -19,7 +20,6 @@ from harness.leaderboard.published import (
 )
 from harness.leaderboard.published_averages import Check, checks, system_column, without_parts
 from harness.leaderboard.published_files import CELL
-from harness.leaderboard.table import METRIC_LABELS
 from harness.leaderboard.text_tables import TextTable
 
 UNITS = {

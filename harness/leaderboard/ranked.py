@@ -11,6 +11,7 @@ from harness.analysis.comparison.differences import MAX_ROWS, Compared, Comparer
 from harness.analysis.comparison.resampling import Counts, arm_runs
 from harness.analysis.results import stage_counts
 from harness.analysis.statistics.bootstrap import Runs
+from harness.core.counting import number_of
 from harness.leaderboard.build import row_names
 from harness.leaderboard.imported import ImportedBlock
 from harness.leaderboard.imported_runs import ImportedRuns, imported_runs
@@ -78,7 +79,9 @@ def ranked(
         rows = found
         if block not in joint:
             alone = replace(table, rows=())
-            _, _, rows = _ranked(alone, scores.iloc[:0], store, {}, paired, [block])
+            own, _, rows = _ranked(alone, scores.iloc[:0], store, {}, paired, [block])
+            if not table.rows:
+                table = replace(table, ranking=own.ranking)
         published.append(_with_ranks(block, rows))
     return Ranked(table, compared, found, tuple(published))
 
@@ -124,7 +127,8 @@ def _ranked(
     named = scores.assign(arm=row_names(scores))
     found = finished or (store.finished(named["key"].unique()) if len(named) else {})
     if missing := set(named["key"]) - set(found):
-        reason = f"{len(missing)} runs are no longer in the store"
+        are = "is" if len(missing) == 1 else "are"
+        reason = f"{number_of(len(missing), 'run')} {are} no longer in the store"
         return without_ties(table, reason), None, {}
     imports = imported_runs(blocks, table.layout, store, named, found)
     if len(table.rows) + len(imports.rows) > MAX_ROWS:

@@ -12,11 +12,12 @@ from harness.leaderboard.cells import (
     row_cells,
     shown_rows,
 )
+from harness.leaderboard.column_labels import column_label
 from harness.leaderboard.html import html
 from harness.leaderboard.latex import latex
 from harness.leaderboard.markdown import markdown_escape, markdown_table
 from harness.leaderboard.signals import board_signal_table
-from harness.leaderboard.table import Row, Table, column_label
+from harness.leaderboard.table import Row, Table
 from harness.leaderboard.text_tables import Format, render_text_tables
 
 

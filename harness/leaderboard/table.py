@@ -10,44 +10,11 @@ from harness.analysis.averages import Average
 from harness.analysis.columns import SuiteColumns
 from harness.analysis.statistics.signal import Signal
 from harness.core.rounding import one_decimal
+from harness.leaderboard.column_labels import METRIC_LABELS
 from harness.leaderboard.quantity_columns import QuantityColumn
 from harness.tasks.metrics import METRICS
 from harness.tasks.task import Column, Suite
 
-METRIC_LABELS = {
-    "accuracy": "acc",
-    "f1": "F1",
-    "macro_f1": "macro F1",
-    "micro_f1": "micro F1",
-    "matthews": "Mcc",
-    "pearson": "Pearson",
-    "spearman": "Spearman",
-    "spearman_mean_of_groups": "mean Spearman",
-    "exact_match": "EM",
-    "token_f1": "F1",
-    "accuracy_tags": "acc",
-    "entity_f1": "F1",
-    "entity_f1_strict": "strict F1",
-    "argument_f1": "F1",
-    "coref_f1": "CoNLL F1",
-    "muc": "MUC",
-    "b_cubed": "B3",
-    "ceaf_e": "CEAF-e",
-    "rouge1": "R-1",
-    "rouge2": "R-2",
-    "rougeL": "R-L",
-    "rougeLsum": "R-Lsum",
-    "bleu": "BLEU",
-    "bleu_intl": "BLEU (intl)",
-    "bleu_smoothed": "BLEU-4",
-    "f1_answers": "F1a",
-    "exact_match_groups": "EM",
-    "parity": "parity",
-    "ndcg_at_10": "at 10",
-    "mrr": "MRR",
-    "recall_at_5": "at 5",
-}
-"""Short names of metrics for column heads."""
 SPREAD_NOTE = (
     "Scores x 100: mean ± standard deviation, {}; – means missing. Seeds: pretraining x "
     "fine-tuning. Chance: the best prediction that ignores the input. Ceiling: the highest "
@@ -61,6 +28,8 @@ DETERMINISTIC_NOTE = (
     "Baselines marked deterministic use no random seeds: all runs have equal scores."
 )
 NO_AVERAGES = "No row has an average, as none has scores in all of its columns."
+IMPORTED = "Imported"
+"""Kind of a block of imported rows."""
 MEASURED_SPLIT = "validation"
 """Split of most measured rows: the public dev sets, matched and mismatched ones included."""
 
@@ -124,7 +93,7 @@ class Published:
     protocol: str
     rows: tuple[Row, ...]
     kind: str = "Published"
-    """Or "Imported"."""
+    """Or IMPORTED."""
     citation: str = ""
     """The source in short, shown beside each row: `Devlin et al. 2019, table 1`."""
     reason: str = ""
@@ -224,7 +193,11 @@ class Table:
     @property
     def has_rank_intervals(self) -> bool:
         """Whether some row has an interval of ranks."""
-        return any(row.rank_interval for row in self.rows)
+        return any(row.rank_interval for row in self._all_rows())
+
+    def _all_rows(self) -> list[Row]:
+        """The measured, imported and published rows."""
+        return [*self.rows, *(row for block in self.published for row in block.rows)]
 
     @property
     def width(self) -> int:
@@ -239,7 +212,7 @@ class Table:
         averages = [rule, *([NO_AVERAGES] if self._lacks_averages() else [])]
         return [
             SPREAD_NOTE.format(SPREADS if self.shows_average else SPREAD),
-            *([self.ranking] if self.rows else []),
+            *([self.ranking] if self.rows or self._has_ranks() else []),
             f"Suite {self.suite.name} ({citation}); splits: {self._splits()}.",
             *(averages if self.shows_average else []),
             *self._metrics(),
@@ -248,8 +221,15 @@ class Table:
             f"Protocol: {self.protocol or 'as recorded with each run'}.",
         ]
 
+    def _has_ranks(self) -> bool:
+        """Whether a row has a rank, in the average or in a column."""
+        scores = (score for row in self._all_rows() for score in (row.average, *row.scores))
+        return any(row.rank for row in self._all_rows()) or any(one and one.best for one in scores)
+
     def _lacks_averages(self) -> bool:
-        return bool(self.rows) and not any(row.average for row in self.rows)
+        imported = [block for block in self.published if block.kind == IMPORTED]
+        rows = self.rows or [row for block in imported for row in block.rows]
+        return bool(rows) and not any(row.average for row in rows)
 
     def _metrics(self) -> list[str]:
         """The variants of the metrics in the columns."""
@@ -286,14 +266,3 @@ def protocol_line(protocol: Mapping[str, Any]) -> str:
         else:
             parts.append(f"{name} {'none' if value is None else value}")
     return ", ".join(filter(None, parts))
-
-
-def column_label(column: Column) -> str:
-    """Name and metrics of a column; a name that ends with its metric is left as it is."""
-    metrics = metrics_label(column)
-    return column.name if column.name.endswith(metrics) else f"{column.name} ({metrics})"
-
-
-def metrics_label(column: Column) -> str:
-    """Short names of the column's metrics, which are averaged."""
-    return "/".join(METRIC_LABELS.get(metric, metric) for metric in column.metrics)

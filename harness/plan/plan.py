@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from harness.core.counting import number_of
 from harness.experiment.arms import Arm
 from harness.experiment.declaration import Declaration
 from harness.experiment.experiment import Experiment
@@ -267,7 +268,7 @@ class Plan:
         """The number of stages, and that of each kind: `3 stages: 1 tokenizer, ...`."""
         counts = Counter(stage.kind for stage in self.stages.values())
         kinds = ", ".join(f"{counts[kind]} {kind}" for kind in STAGE_KINDS if counts[kind])
-        return f"{len(self.stages)} stages: {kinds}"
+        return f"{number_of(len(self.stages), 'stage')}: {kinds}"
 
     def __repr__(self) -> str:
         arms = ", ".join(arm.name for arm in self.arms)

@@ -7,6 +7,7 @@ from harness.analysis.comparison.resampling import REPLICATES
 from harness.analysis.statistics.bootstrap import Difference
 from harness.core.csv_text import csv_text
 from harness.core.rounding import steady
+from harness.experiment.expectation import RankAgreement
 from harness.experiment.outcomes import POINTS
 from harness.leaderboard.cells import MISSING
 from harness.leaderboard.text_tables import TextTable
@@ -140,9 +141,11 @@ def nats(value: float) -> str:
 
 
 def amount(value: float, unit: str) -> str:
-    """A difference with its sign, in as many digits as its unit needs."""
+    """A difference with its sign, in as many digits as its unit needs; zero has none."""
     if unit == POINTS:
         return points(value)
+    if not value:
+        return "0"
     if abs(value) < LARGE:
         return nats(value)
     shown = f"{value:+,.0f}" if abs(value) < HUGE else f"{value:+.2e}"
@@ -163,10 +166,7 @@ def claimed_interval(claim: Claim) -> str:
     found = claim.found
     if not found or claim.is_counted:
         return ""
-    shown = interval(found)
-    if claim.expectation.quantities or claim.unit != POINTS:
-        shown = f"{amount(found.low, claim.unit)} to {amount(found.high, claim.unit)}"
-        shown = shown if enough_seeds(found) else "unknown"
+    shown = _claimed_ends(claim, found)
     if claim.p_of_look is not None:
         shown = f"{shown} (repeated)"
     p_value = f"p {p_cell(found.p_value)}"
@@ -175,3 +175,14 @@ def claimed_interval(claim: Claim) -> str:
     if claim.adjusted is not None and claim.adjusted != found.p_value:
         p_value += f", after Holm's correction {p_cell(claim.adjusted)}"
     return f"95 % interval {shown}, {p_value}"
+
+
+def _claimed_ends(claim: Claim, found: Difference) -> str:
+    """Both ends of the interval in the unit of the claim, or why it has no width."""
+    is_tau = isinstance(claim.expectation, RankAgreement)  # a few values, whatever the runs
+    if found.low == found.high and enough_seeds(found) and not is_tau:
+        return "of no width, as all runs of an arm are equal" if found.low else interval(found)
+    if not claim.expectation.quantities and claim.unit == POINTS:
+        return interval(found)
+    ends = f"{amount(found.low, claim.unit)} to {amount(found.high, claim.unit)}"
+    return ends if enough_seeds(found) else "unknown"

@@ -10,6 +10,8 @@ from harness.core.csv_text import frame_csv
 from harness.report.sections.decisions import decisions_frame
 from harness.report.sections.loss_differences import loss_differences
 
+RESOLVED = "experiment.yaml"
+"""Every report has it."""
 STAGE_COLUMNS = ["key", "kind", "label", "finished", "seconds"]
 
 
@@ -25,9 +27,7 @@ def downloads(results: Results) -> dict[str, str]:
     resolved = results.plan.declaration.resolved()
     return {
         **{name: frame_csv(frame) for name, frame in frames.items() if len(frame)},
-        "experiment.yaml": yaml.dump(
-            resolved, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True
-        ),
+        RESOLVED: yaml.dump(resolved, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True),
     }
 
 
@@ -41,7 +41,7 @@ DESCRIPTIONS = {
     "decisions.csv": "the pairs of arms that each level of an axis orders as the last one does",
     "trials.csv": "every trial of the hyperparameter search",
     "stages.csv": "the key, state and seconds of every stage",
-    "experiment.yaml": "the resolved experiment, every field of every arm",
+    RESOLVED: "the resolved experiment, every field of every arm",
 }
 """What the files beside a report hold."""
 

@@ -18,7 +18,7 @@ from harness.leaderboard.text_tables import html_table
 from harness.report import difference_tables, outline
 from harness.report.arm_tables import what_differs
 from harness.report.comparison import compared_arms, compared_table
-from harness.report.downloads import DESCRIPTIONS, downloads
+from harness.report.downloads import DESCRIPTIONS, RESOLVED, downloads
 from harness.report.expectations import claims
 from harness.report.figures.differences import averages, forest
 from harness.report.layout import Plot, template
@@ -51,6 +51,7 @@ MARGIN_NOTE = (
 def write_report(results: Results, out: Path) -> None:
     """Writes the report of an experiment into the folder `out`, which is created if necessary.
 
+    Files of an earlier report there that this one does not have are removed, but for figures.
     Equal results give equal files, except for times: the line on cost, the section on cost, the
     provenance, and the seconds in `stages.csv` and `trials.csv`.
 
@@ -84,8 +85,12 @@ def write_report(results: Results, out: Path) -> None:
         **{f"{name}.svg": plot.svg for name, plot in _figures(content).items()},
     }
     out.mkdir(parents=True, exist_ok=True)
+    is_earlier = (out / RESOLVED).exists()
     for name, text in files.items():
         write_atomically(out / name, text)
+    # Of an earlier report: the board of findings would read verdicts and decisions of other arms.
+    for name in DESCRIPTIONS.keys() - files.keys() if is_earlier else ():
+        (out / name).unlink(missing_ok=True)
 
 
 def report_figures(results: Results) -> dict[str, Plot]:

@@ -136,7 +136,11 @@ def judge(claim: Claim) -> Verdict:
 def _decided(claim: Claim, found: Difference, significant: bool) -> tuple[Word, str]:
     """The word and its reason, if there are enough seeds."""
     if isinstance(claim.expectation, Equality):
-        return _within(claim.expectation.margin, claim.unit, found, significant)
+        margin = claim.expectation.margin
+        word, why = _within(margin, claim.unit, found, significant)
+        beyond = word == "confirmed" and (found.low <= -margin or found.high >= margin)
+        # Looks have levels of their own.
+        return word, f"{why}, as does the 90 % interval" if beyond and not claim.look else why
     bound, named = claim.expectation.bound, _named_bound(claim)
     interval = f"the interval of {claim.decider}" if claim.decider else "the interval"
     if found.low <= bound <= found.high:

@@ -193,7 +193,7 @@ def test_runs_that_are_gone_leave_plain_ranks_with_the_reason(store):
     table = build(scores, "swag-v1")
     found = tied(table, scores, store)
     assert found.rows == table.rows
-    assert found.ranking.endswith("without significance tests: 1 runs are no longer in the store.")
+    assert found.ranking.endswith("without significance tests: 1 run is no longer in the store.")
 
 
 def test_rows_are_ranked_by_tests_world_by_world_if_they_have_the_same_worlds(

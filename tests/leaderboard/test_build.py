@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from harness.leaderboard.build import build
+from harness.leaderboard.column_labels import METRIC_LABELS
 from harness.leaderboard.markdown import markdown_escape
 from harness.leaderboard.published import (
     Board,
@@ -23,7 +24,7 @@ from harness.leaderboard.published import (
 from harness.leaderboard.quantity_columns import QuantityColumn
 from harness.leaderboard.ranked import tied
 from harness.leaderboard.render import render
-from harness.leaderboard.table import METRIC_LABELS, protocol_line
+from harness.leaderboard.table import protocol_line
 from harness.tasks import SUITES, TASKS
 from harness.tasks.metrics import METRICS
 from harness.tasks.task import Column

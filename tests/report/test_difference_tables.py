@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from harness.leaderboard.cells import mean_cell, number_cell
-from harness.report.difference_tables import ELSEWHERE, points
+from harness.report.difference_tables import ELSEWHERE, amount, points
 from harness.report.page import write_report
 from tests.made_up_results import MadeUpResults
 
@@ -77,6 +77,16 @@ def test_no_difference_has_no_sign() -> None:
         *["0.0"] * 3,
         *("+0.0", "−0.0", "−1.3"),
     ]
+
+
+def test_no_difference_of_a_quantity_has_no_sign_either() -> None:
+    assert [amount(value, "FLOPs") for value in (0.0, -0.0, -0.5)] == ["0", "0", "−0.500"]
+
+
+def test_negative_numbers_in_tables_have_a_minus_sign() -> None:
+    assert number_cell(-0.84, "{:.1f}") == "−0.8"
+    assert number_cell(-1.5e-5, "{:.1e}") == "−1.5e-05"
+    assert mean_cell(-0.04, 0.3) == "−0.0 ± 0.3"
 
 
 def test_equal_numbers_are_printed_alike_from_whatever_sum() -> None:

@@ -105,6 +105,16 @@ def test_a_report_has_all_its_files_and_parts(data, tmp_path):
     assert "| pooling | cls |" in files["README.md"].decode()
 
 
+def test_files_of_an_earlier_report_that_this_one_lacks_are_removed(data, fabricate, tmp_path):
+    (tmp_path / "decisions.csv").write_text("mine")  # no report is there yet
+    (tmp_path / "notes.md").write_text("mine")
+    write_report(data, tmp_path)
+    assert (tmp_path / "verdicts.csv").exists() and (tmp_path / "decisions.csv").exists()
+    write_report(fabricate({"good": 0.95, "bad": 0.6}), tmp_path)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == FILES - {"verdicts.csv"} | {"notes.md"}
+
+
 def test_equal_data_gives_equal_bytes(data, report, tmp_path):
     write_report(data, tmp_path)
     assert read(tmp_path) == read(report)
@@ -231,6 +241,9 @@ def test_one_arm_and_many_arms(fabricate, skills, tmp_path):
     data = fabricate(skills, seeds=(1, 1))
     write_report(data, tmp_path)
     assert "these checkpoints only" in (tmp_path / "README.md").read_text()
+    for name in ("README.md", "index.html"):
+        is_alone = "No two arms have results to compare." in (tmp_path / name).read_text()
+        assert is_alone == (len(skills) == 1), name
 
 
 def test_an_experiment_without_any_result_still_has_a_report(data, tmp_path):

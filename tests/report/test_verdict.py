@@ -72,6 +72,17 @@ def test_an_undecided_equality_says_what_its_interval_excludes(low, high, reason
     assert verdict.word == "inconclusive" and verdict.reason.startswith(reason)
 
 
+@pytest.mark.parametrize(("high", "more"), [(2.9, ""), (3.1, ", as does the 90 % interval")])
+def test_an_equality_is_confirmed_by_the_narrower_interval(high, more):
+    found = Difference(0.5, low=-2.0, high=high, p_value=0.03, num_seeds=29)
+    verdict = judge(Claim(Equality(first="a", second="b", margin=3), found))
+    start = "two one-sided tests exclude differences of 3 points and more"
+    assert verdict.word == "confirmed" and verdict.reason.startswith(f"{start}{more}")
+    assert ("90 %" in verdict.reason) == bool(more)
+    at_look = Claim(Equality(first="a", second="b", margin=3), found, look="look 1 of 2")
+    assert "90 %" not in judge(at_look).reason
+
+
 @pytest.mark.parametrize("examples", [0.0, 0.1])
 def test_an_inconclusive_difference_names_the_seeds_that_would_show_it(examples):
     """At the number named, the power of a test of this difference is 80 %, by simulation."""

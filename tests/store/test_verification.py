@@ -45,7 +45,7 @@ def test_an_intact_store_has_no_damage(store: Store) -> None:
     assert find_damage(store, store.finished().values()) == []
     code, output = verify(store)
     assert code == 0
-    assert output.startswith("intact: 2 stages, 1 experiments, 1 imported results of ")
+    assert output.startswith("intact: 2 stages, 1 experiment, 1 imported result of ")
 
 
 def test_every_kind_of_damage_is_found_and_marked_where_it_can_be(store: Store) -> None:

@@ -63,10 +63,11 @@ def seed_note(num_seeds: int, arms: str = "The arms") -> str:
             "one in ten verdicts on two equal arms is false. Declare 3 seeds or more to compare "
             "arms."
         )
+    few = "few permutations" if permutation < 0.05 else "too few permutations to help"
     return (
         f"{arms} have {num_seeds} pretraining seeds. So few runs give a rough estimate of the "
         "variation between seeds: only large differences exclude zero, and the intervals assume "
-        "normally distributed scores. Tests without that assumption have too few permutations to "
-        f"help: a permutation test over seeds cannot give p below {permutation:.2g}, "
-        f"a paired sign-flip test none below {sign_flip:.2g}."
+        f"normally distributed scores. Tests without that assumption have {few}: a permutation "
+        f"test over seeds cannot give p below {permutation:.2g}, a paired sign-flip test none "
+        f"below {sign_flip:.2g}."
     )

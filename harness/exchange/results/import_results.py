@@ -1,9 +1,11 @@
 """Results that were measured elsewhere, into the store."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,19 +21,35 @@ from harness.exchange.results.schema import (
     examples_path,
 )
 from harness.execution.lease import RECORDING, lease
-from harness.store.recorded import IMPORTED_EXAMPLES, IMPORTED_SCORES, imported_scores
+from harness.store.recorded import (
+    IMPORTED_EXAMPLES,
+    IMPORTED_SCORES,
+    imported_examples,
+    imported_scores,
+)
 from harness.store.store import Store
 
+RUN = ["source", *CELL]
+"""Columns that identify a run on a split."""
 
-def import_results(path: Path, store: Store) -> pd.DataFrame:
-    """Imports the scores in `path`, and the examples in the file beside it.
 
-    Returns:
-        The scores, with the columns of SCORES.
+@dataclass(frozen=True)
+class Imported:
+    """What an import added to a store."""
+
+    scores: pd.DataFrame
+    """With the columns of SCORES."""
+    known: int = 0
+    """Scores that were left out, as the store has them."""
+
+
+def import_results(path: Path, store: Store) -> Imported:
+    """Imports the scores in `path` that the store does not have, and the examples in the file
+    beside it.
 
     Raises:
-        ValueError: the files do not follow the schema, the results are in the store already, or it
-            cannot be written.
+        ValueError: the files do not follow the schema, the store has all the results already, or an
+            imported score with another value or protocol, or it cannot be written.
     """
     tables = {IMPORTED_SCORES: _load(path, SCORES)}
     scores = tables[IMPORTED_SCORES].to_pandas()
@@ -42,28 +60,67 @@ def import_results(path: Path, store: Store) -> pd.DataFrame:
         _check_examples(examples, tables[IMPORTED_EXAMPLES].to_pandas(), scores)
     store.create_folder()
     with TemporaryDirectory() as folder, lease(store.root / RECORDING):
-        _refuse_known(path, scores, store)
-        for name, table in tables.items():  # with the types of the schema
+        is_new = _new_scores(path, scores, store)
+        new = {IMPORTED_SCORES: tables[IMPORTED_SCORES].filter(pa.array(is_new))}
+        if IMPORTED_EXAMPLES in tables:
+            new[IMPORTED_EXAMPLES] = _new_examples(tables[IMPORTED_EXAMPLES], scores[is_new], store)
+        for name, table in new.items():  # with the types of the schema
             pq.write_table(table, Path(folder) / name)
         store.record_import(path.name, Path(folder))
-    return scores
+    return Imported(scores[is_new], int((~is_new).sum()))
 
 
-def _refuse_known(path: Path, scores: pd.DataFrame, store: Store) -> None:
-    """Raises ValueError for scores that were imported before or computed by this store."""
-    own = scores[scores["stage"].isin(store.finished(scores["stage"].dropna().unique()))]
-    if len(own):
-        raise ValueError(
-            f"{path}: this store computed {_named(own.iloc[0])} itself (stage "
-            f"{own['stage'].iloc[0]}): leave such rows out"
-        )
+def _new_scores(path: Path, scores: pd.DataFrame, store: Store) -> np.ndarray:
+    """[num_scores], whether the store neither imported a score before nor computed it.
+
+    Raises:
+        ValueError: it has all, or one that was imported with another value or protocol.
+    """
+    own = scores["stage"].isin(store.finished(scores["stage"].dropna().unique()))
     imported = imported_scores(store)
-    known = scores if imported is None else pd.concat([imported, scores])
-    if len(twice := known[known.duplicated(IDENTITY)]):
-        raise ValueError(
-            f"{path}: results of {twice['source'].iloc[0]} were imported before: "
-            f"{_named(twice.iloc[0])}; those of others need another source (--source of the export)"
+    before = pd.Series(False, scores.index)
+    if imported is not None:
+        facts = imported[[*IDENTITY, "value", "protocol_digest"]]
+        known = scores[IDENTITY].merge(facts, "left", IDENTITY, indicator=True)
+        before = (known["_merge"] == "both").set_axis(scores.index)
+        same = (known["value"] == scores["value"]) | (
+            known["value"].isna() & scores["value"].isna()
         )
+        same &= known["protocol_digest"] == scores["protocol_digest"]
+        _refuse(path, scores[before & ~own & ~same], "with another value or protocol")
+    if (own | before).all():
+        _refuse(path, scores[before & ~own])
+        one = scores.iloc[0]
+        raise ValueError(
+            f"{path}: this store computed {_named(one)} itself (stage {one['stage']}); no result "
+            "is new"
+        )
+    return (~(own | before)).to_numpy()
+
+
+def _refuse(path: Path, known: pd.DataFrame, how: str = "") -> None:
+    """Raises ValueError for scores that were imported before."""
+    if len(known):
+        raise ValueError(
+            f"{path}: results of {known['source'].iloc[0]} were imported before"
+            f"{f' {how}' if how else ''}: {_named(known.iloc[0])}; those of others need another "
+            "source (--source of the export)"
+        )
+
+
+def _new_examples(examples: pa.Table, scores: pd.DataFrame, store: Store) -> pa.Table:
+    """The examples of the runs of new scores; without those of runs whose examples were imported
+    before, with other scores."""
+    arms = scores[RUN[:3]].drop_duplicates().itertuples(index=False, name=None)
+    before = [imported_examples(store, *arm) for arm in arms]
+    known = {run for frame in before if len(frame) for run in _runs(frame)}
+    wanted = {*_runs(scores)} - known
+    kept = [run in wanted for run in _runs(examples.select(RUN).to_pandas())]
+    return examples.filter(pa.array(kept, pa.bool_()))
+
+
+def _runs(rows: pd.DataFrame) -> list[tuple[Any, ...]]:
+    return list(rows[RUN].itertuples(index=False, name=None))
 
 
 def _named(row: "pd.Series[Any]") -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from harness.experiment.arms import Arm
 from harness.experiment.checks.grid import Problems, declared_expectations
+from harness.experiment.checks.scales import scale_problems
 from harness.experiment.expectation import Both, Comparison, Expectation, RankAgreement, Trend
 from harness.experiment.experiment import Experiment
 from harness.experiment.lines import FIELDS, line_of
@@ -11,7 +12,9 @@ from harness.experiment.outcomes import quantities_of, reached_level
 
 
 def quantity_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
-    """Expectations about a quantity that an arm does not measure."""
+    """Expectations about a quantity that an arm does not measure, and those about a score that hold
+    or fail whatever the results."""
+    yield from scale_problems(experiment)
     yield from _diagnostic_problems(experiment, arms)
     yield from _reached_level_problems(experiment, arms)
 

@@ -8,6 +8,7 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
+from harness.core.counting import number_of
 from harness.experiment.claims import CLAIMS
 from harness.experiment.outcomes import POINTS
 from harness.leaderboard.cells import MISSING
@@ -38,6 +39,7 @@ def content(
             `harness.report.findings.decisions.read_decisions`.
     """
     accuracy = decision_accuracy(found)
+    reported = {one.report for finding in found for one in finding.evidence}
     return {
         "areas": [(area, list(own)) for area, own in groupby(found, lambda one: one.claim.area)],
         "counts": counts(found),
@@ -46,7 +48,7 @@ def content(
         "num_counted": num_counted(found),
         "budgets": _budgets(found),
         "decisions": [_ordered_alike(one) for one in decisions],
-        "num_reports": len({one.report for finding in found for one in finding.evidence}),
+        "experiments": number_of(len(reported), "experiment"),
         "folder": reports.name,
         "shown": shown,
         "opened": lambda finding: finding.by_weight[:MAX_OPEN],
@@ -109,6 +111,6 @@ def shown(one: Evidence) -> str:
         return verdict
     unit = "" if one.unit == POINTS else f" {one.unit}"
     figure = f"{verdict}, {amount(one.difference, one.unit)}{unit}"
-    if one.low == one.high:
-        return f"{figure} (exact)"
+    if one.low == one.high:  # what is counted has no p
+        return f"{figure} ({'exact' if one.p_value is None else 'the same in every run'})"
     return f"{figure} ({amount(one.low, one.unit)} to {amount(one.high, one.unit)})"

@@ -4,7 +4,7 @@ import pandas as pd
 
 from harness.analysis.frames.forgetting import average_forgetting, forgetting_scores
 from harness.analysis.results import Results
-from harness.core.rounding import one_decimal
+from harness.leaderboard.cells import number_cell
 from harness.report.figures.adaptation import count_curves, forgetting_maps, layer_lines
 from harness.report.layout import Plot, Section
 from harness.report.sections.adaptation_tables import (
@@ -95,7 +95,7 @@ def changed_words_section(results: Results) -> Section | None:
 
 
 def _forgotten(scores: pd.DataFrame) -> str:
-    return one_decimal(average_forgetting(scores))
+    return number_cell(average_forgetting(scores), "{:.1f}")
 
 
 def forgetting_section(results: Results) -> Section | None:

@@ -15,9 +15,10 @@ from harness.analysis.statistics.bootstrap import Difference
 from harness.experiment.recipe_defaults import ROLES
 from harness.finetuning.ensemble import recorded_networks
 from harness.leaderboard.boards import StoreBoard
+from harness.leaderboard.column_labels import column_label
 from harness.leaderboard.latex import tex
 from harness.leaderboard.ranks import adjusted_p
-from harness.leaderboard.table import Row, Table, column_label
+from harness.leaderboard.table import Row, Table
 from harness.plan.costs import pretraining_cost
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.report.difference_tables import p_cell

@@ -6,6 +6,7 @@ from pathlib import Path
 from shutil import copytree
 from typing import Any
 
+from harness.core.counting import number_of
 from harness.leaderboard.boards import StoreBoard, store_board
 from harness.leaderboard.own_suites import own_suites
 from harness.leaderboard.published import board_of_suite, published_entry, published_index
@@ -136,7 +137,8 @@ def _write(path: Path, kind: str, root: str, content: Mapping[str, Any], table: 
 
     page = template(f"{kind}.html.jinja", TEMPLATES, trim=True)
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = page.render(content, root=root, table=Markup(table), json=_script_json)
+    given = {"table": Markup(table), "json": _script_json, "number_of": number_of}
+    text = page.render(content, root=root, **given)
     path.write_text(text, encoding="utf-8")
 
 

@@ -10,7 +10,8 @@ from harness.analysis.comparison.differences import AVERAGE, MIN_SEEDS, Differen
 from harness.analysis.statistics.seed_limits import seed_note, unseen_note
 from harness.core.csv_text import frame_csv
 from harness.leaderboard.cells import MISSING, number_cell
-from harness.leaderboard.table import Table, column_label
+from harness.leaderboard.column_labels import column_label
+from harness.leaderboard.table import Table
 from harness.leaderboard.text_tables import Format, TextTable, render_text_tables
 from harness.report.arm_tables import value_text
 from harness.report.difference_tables import interval, p_cell, points

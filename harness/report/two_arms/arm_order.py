@@ -7,6 +7,7 @@ import pandas as pd
 
 from harness.analysis.results import Results
 from harness.analysis.statistics.decisions import Decisions, decisions
+from harness.core.counting import number_of
 from harness.core.csv_text import frame_csv
 from harness.leaderboard.cells import number_cell
 from harness.leaderboard.text_tables import Format, TextTable, render_text_tables
@@ -14,7 +15,7 @@ from harness.report.run_scores import averages_by_arm, seed_averages
 from harness.report.two_arms.sides import check_names
 
 NOTE = (
-    "Of {pairs} pairs of arms, {alike} ({share:.0f} %) are ordered alike by their averages "
+    "Of {pairs} of arms, {alike} ({share:.0f} %) are ordered alike by their averages "
     "(decision accuracy, Magnusson et al. 2025; 95 % interval {low:.0f} to {high:.0f} % as if "
     "pairs were independent; they share arms, so the true one is wider), and {settled_alike} of "
     "the {settled} that differ in {second} by their 95 % interval over pretraining seeds."
@@ -40,7 +41,7 @@ class ArmOrder:
         """The averages, and how many pairs are ordered alike."""
         found, (low, high) = self.found, self.found.interval
         note = NOTE.format(
-            pairs=found.pairs,
+            pairs=number_of(found.pairs, "pair"),
             alike=found.alike,
             share=100 * found.accuracy,
             low=100 * low,

@@ -305,6 +305,16 @@ def test_what_is_counted_is_judged_without_an_interval_and_is_no_test(results):
     assert claimed_interval(counted[0].claim) == ""
 
 
+def test_equal_runs_have_an_interval_of_no_width_in_words(results):
+    costs = results.adaptation_costs
+    equal = results.but(adaptation_costs=costs.assign(seconds=costs["arm"].map(len).astype(float)))
+    (one,) = verdicts_of(expecting(equal, ("low", "high", "finetuning_seconds")))
+    shown = "95 % interval of no width, as all runs of an arm are equal, p < 0.001"
+    assert (one.word, claimed_interval(one.claim)) == ("confirmed", shown)
+    (one,) = verdicts_of(expecting(equal, {"finetuning_seconds": "low above 3"}))
+    assert claimed_interval(one.claim) == "95 % interval equal in every run, p 1.000"
+
+
 def test_equal_within_a_margin_is_counted_too(results):
     expect = [
         {"parameters": "high = alone within 1"},

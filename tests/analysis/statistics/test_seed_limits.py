@@ -28,6 +28,10 @@ def test_seed_limits(seeds, permutation, sign_flip):
 
 def test_seed_note():
     assert "p below 0.1, a paired sign-flip test none below 0.25" in seed_note(3)
+    assert "have too few permutations to help: a permutation test" in seed_note(3)
+    for seeds in (4, 6, 9):  # with which a permutation test can reject at 5 %
+        assert seed_limits(seeds)[0] < 0.05
+        assert "have few permutations: a permutation test" in seed_note(seeds)
     assert "these checkpoints only" in seed_note(1)
     two = seed_note(2, "Some arms (a)")
     assert two.startswith("Some arms (a) have 2 pretraining seeds, which hardly bound a difference")

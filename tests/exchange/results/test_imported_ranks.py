@@ -14,9 +14,9 @@ from harness.exchange.results.export_results import export_results, runs_of_resu
 from harness.exchange.results.import_results import import_results
 from harness.exchange.results.schema import EXAMPLES, SCORES, examples_path
 from harness.leaderboard.boards import board_table, store_board
-from harness.leaderboard.ranks import adjusted_p
+from harness.leaderboard.ranks import RANKING, adjusted_p
 from harness.leaderboard.render import render
-from harness.leaderboard.table import Row, Table
+from harness.leaderboard.table import NO_AVERAGES, Row, Table
 from harness.plan.protocol import protocol_digest
 from harness.report.site.board_page import differences
 from harness.store.store import Store
@@ -65,6 +65,15 @@ def filled(folder: Path, arms: list[str], labels: np.ndarray = LABELS) -> Study:
 
 def exported(study: Study, path: Path, source: str = "lab x") -> Path:
     export_results([runs_of_results(study.results)], path, source=source)
+    return path
+
+
+def other_protocol(path: Path) -> Path:
+    """The file with another protocol."""
+    scores = pd.read_parquet(path)
+    text = scores["protocol"].iloc[0].replace('"max"', '"mean"')
+    scores = scores.assign(protocol=text, protocol_digest=protocol_digest(text), stage=None)
+    pq.write_table(pa.Table.from_pandas(scores, schema=SCORES, preserve_index=False), path)
     return path
 
 
@@ -133,14 +142,48 @@ def test_without_counts_or_on_other_examples_there_is_no_rank(tmp_path: Path) ->
 
 def test_rows_of_another_protocol_are_ranked_in_their_block(both: Study, tmp_path: Path) -> None:
     here, there = filled(tmp_path / "here", ["none"]), tmp_path / "x.parquet"
-    exported(both, there)
-    scores = pd.read_parquet(there)
-    text = scores["protocol"].iloc[0].replace('"max"', '"mean"')
-    scores = scores.assign(protocol=text, protocol_digest=protocol_digest(text), stage=None)
-    pq.write_table(pa.Table.from_pandas(scores, schema=SCORES, preserve_index=False), there)
-    import_results(there, here.store)
+    import_results(other_protocol(exported(both, there)), here.store)
     table = board_table("micro-glue-v1", here.store, tasks=TASKS)
     assert [(row.name, row.rank) for row in table.rows] == [("none", 1)]
     assert {name: row.rank for name, row in imported_rows(table).items()} == {"nsp": 1, "none": 2}
     assert not any(block.comparable for block in table.published)
     assert replace(table, published=()).rows == table.rows
+
+
+def test_a_board_of_imports_with_some_tasks_has_their_average(both: Study, tmp_path: Path) -> None:
+    there = Store(tmp_path / "there")
+    import_results(exported(both, tmp_path / "x.parquet"), there)
+    table = board_table("micro-glue-v1", there)
+    assert table.average.label == "mean of 1 of 6 tasks" and NO_AVERAGES not in table.notes()
+    assert {name: row.rank for name, row in imported_rows(table).items()} == {"nsp": 1, "none": 2}
+    for format in ("md", "html"):
+        text = render(table, format)
+        assert "mean of the columns that all imported rows have, SST-2, as no row has" in text
+        assert RANKING in text.replace("&#39;", "'"), format
+    assert '<th scope="col">place</th>' in text and "The source prints" not in text
+    assert text.count("No score was imported for this column.") == 10
+
+
+def test_imports_that_share_no_column_have_no_average_and_a_line_that_says_so(
+    both: Study, tmp_path: Path
+) -> None:
+    there, path = Store(tmp_path / "there"), exported(both, tmp_path / "x.parquet")
+    import_results(path, there)
+    scores = pd.read_parquet(path).assign(task="micro-rte", source="lab y")
+    pq.write_table(pa.Table.from_pandas(scores, schema=SCORES, preserve_index=False), path)
+    examples_path(path).unlink()
+    import_results(path, there)
+    table = board_table("micro-glue-v1", there)
+    assert not any(row.average for block in table.published for row in block.rows)
+    assert NO_AVERAGES in table.notes()
+
+
+def test_imports_of_several_protocols_do_not_share_a_table(both: Study, tmp_path: Path) -> None:
+    there = Store(tmp_path / "there")
+    import_results(exported(both, tmp_path / "x.parquet"), there)
+    import_results(other_protocol(exported(both, tmp_path / "y.parquet", "lab y")), there)
+    table = board_table("micro-glue-v1", there, tasks=TASKS)
+    first, second = table.published
+    assert first.reason == second.reason == "The imported rows have several protocols."
+    assert [[row.rank for row in block.rows] for block in table.published] == [[1, 2], [1, 2]]
+    assert RANKING in table.notes()

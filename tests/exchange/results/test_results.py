@@ -43,7 +43,7 @@ from harness.leaderboard.table import Score, Table
 from harness.models import SIZES
 from harness.plan.protocol import protocol_digest, protocol_text
 from harness.pretraining.recipes.small_sizes import evaluation_settings
-from harness.store.recorded import imported_scores, recorded_experiments
+from harness.store.recorded import imported_examples, imported_scores, recorded_experiments
 from harness.store.store import Store
 from harness.study import Study
 from harness.tasks import SUITES
@@ -184,7 +184,7 @@ def test_every_example_has_its_label_prediction_and_counts(file: Path) -> None:
 
 def test_an_import_restores_scores_and_examples(file: Path, tmp_path: Path) -> None:
     other = Store(tmp_path / "other")
-    assert len(import_results(file, other)) == 1
+    assert len(import_results(file, other).scores) == 1
     kept_scores = imported_scores(other)
     assert kept_scores is not None
     pd.testing.assert_frame_equal(kept_scores, pd.read_parquet(file))
@@ -207,6 +207,53 @@ def test_the_same_results_are_not_imported_twice(file: Path, tmp_path: Path) -> 
     assert len(other.imports()) == 1
 
 
+def test_an_import_leaves_out_the_scores_that_the_store_has(
+    study: Study, file: Path, tmp_path: Path
+) -> None:
+    other, line = Store(tmp_path / "other"), "1 score imported, 1 left out, as the store has them\n"
+    import_results(file, other)
+    more = with_another_seed(file, tmp_path / "more.parquet")
+    command = ["results", "import", str(more), "--store", str(other.root)]
+    assert CliRunner().invoke(app, command).stdout == f"{more}: {line}"
+    kept, examples = imported_scores(other), imported_examples(other, "lab x", "two", "none")
+    assert kept is not None and kept["pretrain_seed"].tolist() == [0, 1]
+    assert examples.groupby("pretrain_seed").size().to_dict() == {0: 4, 1: 4}
+    command[-1] = str(study.folder)  # which computed the other one itself
+    assert CliRunner().invoke(app, command).stdout == f"{more}: {line}"
+
+
+def test_a_new_score_of_imported_examples_does_not_repeat_them(file: Path, tmp_path: Path) -> None:
+    other = Store(tmp_path / "other")
+    import_results(file, other)
+    import_results(rewritten(file, suite="mine", suite_version=None), other)
+    assert len(imported_examples(other, "lab x", "two", "none")) == 4
+
+
+@pytest.mark.parametrize("change", [{"value": 0.5}, {"value": None}])
+def test_another_value_of_an_imported_score_is_refused(
+    change: dict[str, Any], file: Path, tmp_path: Path
+) -> None:
+    other = Store(tmp_path / "other")
+    import_results(file, other)
+    more = with_another_seed(file, tmp_path / "more.parquet")
+    with pytest.raises(ValueError, match="were imported before with another value or protocol"):
+        import_results(rewritten(more, **change), other)
+    assert len(other.imports()) == 1
+
+
+def with_another_seed(file: Path, path: Path) -> Path:
+    """The scores and examples of a file, and the same of another pretraining seed."""
+    for one, to, schema in (
+        (file, path, SCORES),
+        (examples_path(file), examples_path(path), EXAMPLES),
+    ):
+        frame = pd.read_parquet(one)
+        other = frame.assign(pretrain_seed=1, **{"stage": None} if schema is SCORES else {})
+        both = pd.concat([frame, other])
+        pq.write_table(pa.Table.from_pandas(both, schema=schema, preserve_index=False), to)
+    return path
+
+
 def spec(**protocol: Any) -> dict[str, Any]:
     of_size = evaluation_settings(SIZES["nano"])
     fields = {**of_size, "protocol": of_size["protocol"] | protocol}
@@ -220,7 +267,7 @@ def test_of_two_imports_at_once_one_is_refused(file: Path, tmp_path: Path) -> No
 
     def try_import(store: Store) -> str:
         try:
-            return f"{len(import_results(file, store))} scores"
+            return f"{len(import_results(file, store).scores)} scores"
         except ValueError as error:
             return "before" if "were imported before" in str(error) else str(error)
 
@@ -275,10 +322,10 @@ def test_the_commands(study: Study, tmp_path: Path) -> None:
     done = call("export", path, tmp_path / "two.yaml", "--store", here, "--source", "lab x")
     assert (done.exit_code, done.stdout.splitlines()) == (
         0,
-        [f"{path}: 1 scores", f"{tmp_path / 'x.examples.parquet'}: 4 examples"],
+        [f"{path}: 1 score", f"{tmp_path / 'x.examples.parquet'}: 4 examples"],
     )
     done = call("import", path, "--store", there)
-    assert (done.exit_code, done.stdout) == (0, f"{path}: 1 scores imported\n")
+    assert (done.exit_code, done.stdout) == (0, f"{path}: 1 score imported\n")
     shutil.copyfile(path, tmp_path / "own.parquet")
     own = rewritten(tmp_path / "own.parquet", suite="mine-v1", suite_version=None)
     done = call("import", own, "--store", tmp_path / "own")

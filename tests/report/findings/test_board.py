@@ -194,9 +194,7 @@ def test_a_board_is_made_of_the_files_of_reports(tmp_path: Path) -> None:
     page = board(found, tmp_path / "reports", tmp_path / "docs" / "findings.md")
     link = "[a_b > c\\|d](../reports/part/study/README.md): confirmed, +2.0 (+1.0 to +3.0) |"
     assert link in page
-    assert "void, −0.500 nats per predicted token (−1.000 to 0.000)" in page.replace(
-        "+0.000", "0.000"
-    )
+    assert "void, −0.500 nats per predicted token (−1.000 to 0)" in page
     assert shown(found[3].evidence[0]) == "inconclusive"
 
 
@@ -233,6 +231,17 @@ def test_the_committed_board_is_that_of_the_committed_reports() -> None:
     assert page == (ROOT / "docs" / "findings.md").read_text()
     with_filters = html_page(found, ROOT / "reports", ROOT / "docs" / "findings.html", decisions)
     assert with_filters == (ROOT / "docs" / "findings.html").read_text()
+
+
+def test_one_report_is_in_the_singular() -> None:
+    page = board(findings([evidence("confirmed")]), Path("reports"), Path("findings.md"))
+    assert "claims of the literature: 1 experiment with" in " ".join(page.split())
+
+
+def test_only_what_is_counted_is_exact() -> None:
+    flat = replace(evidence("confirmed", 0.0), low=1.0, high=1.0)
+    assert shown(flat) == "confirmed, +1.0 (the same in every run)"
+    assert shown(replace(flat, p_value=None)) == "confirmed, +1.0 (exact)"
 
 
 def test_of_many_results_the_decisions_come_first_and_the_rest_is_folded() -> None:

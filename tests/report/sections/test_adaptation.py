@@ -11,9 +11,11 @@ import pytest
 
 from harness.analysis.frames.adaptation import RETAINED_COLUMNS, adaptation_costs_frame
 from harness.analysis.frames.forgetting import average_forgetting, forgetting_scores
+from harness.analysis.frames.scores import sequential_scores_frame
 from harness.analysis.results import Results
 from harness.plan.plan import FinetuneRun
 from harness.report.page import write_report
+from harness.report.sections.adaptation import forgetting_section
 from harness.report.sections.adaptation_tables import (
     changed_words_table,
     cost_table,
@@ -195,6 +197,15 @@ def test_forgetting_by_hand(fabricate: Fabricate) -> None:
     np.testing.assert_allclose(scores.to_numpy(), expected)
     assert average_forgetting(scores) == pytest.approx((30 + 10) / 2)
     assert np.isnan(average_forgetting(scores.iloc[:1, :1]))
+
+
+def test_forgetting_of_a_run_without_a_score_is_a_dash(fabricate: Fabricate) -> None:
+    results = full(fabricate)
+    scores = results.get(sequential_scores_frame)
+    lost = (scores["task"] != scores["after_task"]) & (scores["task"] == scores["task"].iloc[0])
+    known = scores["value"].mask(lost)
+    section = forgetting_section(results.but(sequential=scores.assign(value=known)))
+    assert section and "lora/64, average forgetting – points" in section.tables
 
 
 def results_of(

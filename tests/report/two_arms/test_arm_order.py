@@ -29,6 +29,12 @@ def test_the_order_by_hand(sides: tuple[MadeUpResults, MadeUpResults]) -> None:
     assert found.render("csv").splitlines()[0] == f"arm,{sides[0].experiment.name},large"
 
 
+def test_two_arms_are_one_pair(fabricate: Fabricate) -> None:
+    one = fabricate({"a": 0.7, "b": 0.9})
+    text = compare_order(one, one.but(name="again")).render("md")
+    assert "Of 1 pair of arms, 1 (100 %) are ordered alike" in text
+
+
 def test_an_experiment_orders_arms_as_itself(sides: tuple[MadeUpResults, MadeUpResults]) -> None:
     found = compare_order(sides[0], sides[0].but(name="again")).found
     assert found.alike == found.pairs == 6

@@ -180,14 +180,15 @@ function shownCells() {
 function csv() {
   // As harness/core/csv_text.py: no text cell is a formula.
   const number = /^[-+]?(\d[\d.,e%±()[\] +-]*|inf|nan)$/;
+  const plain = (text) => text.replace(/^−(?=\d)/, "-");
   const safe = (text) => (/^[=+\-@\t\r]/.test(text) && !number.test(text) ? `'${text}` : text);
   const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-  return shownCells().map((cells) => cells.map(safe).map(quoted).join(",")).join("\n") + "\n";
+  return shownCells().map((cells) => cells.map(plain).map(safe).map(quoted).join(",")).join("\n") + "\n";
 }
 
 function latex() {
-  const escapes = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "±": "$\\pm$", "†": "$^\\dagger$", "‡": "$^\\ddagger$", "–": "--" };
-  const escaped = (text) => text.replace(/[&%$#_{}\\~^±†‡–]/g, (letter) => escapes[letter] ?? `\\${letter}`);
+  const escapes = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "±": "$\\pm$", "†": "$^\\dagger$", "‡": "$^\\ddagger$", "–": "--", "−": "$-$" };
+  const escaped = (text) => text.replace(/[&%$#_{}\\~^±†‡–−]/g, (letter) => escapes[letter] ?? `\\${letter}`);
   const [head, ...rows] = shownCells().map((cells) => `${cells.map(escaped).join(" & ")} \\\\`);
   const align = `rl${"r".repeat(shownCells()[0].length - FIXED)}`;
   return [`\\begin{tabular}{${align}}`, "\\toprule", head, "\\midrule", ...rows, "\\bottomrule", "\\end{tabular}", ""].join("\n");
