@@ -37,6 +37,7 @@ from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.steps import planned_steps, training_flops_per_token
 from harness.pretraining.trainer import choose_kernels, make_trainer, seed_torch, torch_seed
 from harness.pretraining.training_flops import TRAINING
+from harness.pretraining.unread_inputs import UnreadMasks
 from harness.pretraining.validation import losses_by_source, validate
 
 Prepared = tuple[PretrainingModule, Feed]
@@ -79,7 +80,7 @@ def pretrain(
         FloatingPointError: the loss is not finite.
     """
     vocabulary = Vocabulary.load(tokenizer)
-    micro_batch = compute.micro_batch_tokens or default_micro_batch_tokens()
+    micro_batch = compute.micro_batch_tokens or default_micro_batch_tokens(compute)
 
     def prepared(run: Pretrain, num_steps: int, micro_batch: int = micro_batch) -> Prepared:
         module = make_module(run, vocabulary, seed, folders or {}, num_steps)
@@ -209,6 +210,7 @@ def fit(
         module.shard("cuda" if uses_gpus(compute) else "cpu")
     trainer = make_trainer(
         RunCallback(checkpoint, compute, progress),
+        UnreadMasks(),
         compute=compute,
         loggers=loggers,
         profiler=profiler,
@@ -217,6 +219,7 @@ def fit(
         max_epochs=-1,
     )
     feed.first, feed.length = lambda: trainer.global_step, module.num_updates_at_once
+    feed.is_for_gpu = uses_gpus(compute)
     if module.num_steps:
         resume = checkpoint if _is_usable(checkpoint) else None
         loader = DataLoader(feed, batch_size=None)
