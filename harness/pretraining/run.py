@@ -37,7 +37,6 @@ from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.steps import planned_steps, training_flops_per_token
 from harness.pretraining.trainer import choose_kernels, make_trainer, seed_torch, torch_seed
 from harness.pretraining.training_flops import TRAINING
-from harness.pretraining.unread_inputs import UnreadMasks
 from harness.pretraining.validation import losses_by_source, validate
 
 Prepared = tuple[PretrainingModule, Feed]
@@ -210,7 +209,6 @@ def fit(
         module.shard("cuda" if uses_gpus(compute) else "cpu")
     trainer = make_trainer(
         RunCallback(checkpoint, compute, progress),
-        UnreadMasks(),
         compute=compute,
         loggers=loggers,
         profiler=profiler,

@@ -22,7 +22,7 @@ from harness.models.cpu_attention import attend_by_products
 from harness.models.cpu_layers import replace_layers
 from harness.models.position_biases import put_heads_first
 from harness.pretraining.distributed import lightning_devices, rank, uses_gpus
-from harness.pretraining.unread_inputs import UnreadTokens
+from harness.pretraining.unread_inputs import UnreadMasks, UnreadTokens
 
 TRIM_SECONDS = 20.0
 CALLBACKS: dict[str, Callable[[], pl.Callback]] = {}
@@ -55,6 +55,7 @@ def make_trainer(
         callbacks=[
             FreedMemory(),
             UnreadTokens(),
+            UnreadMasks(),
             *callbacks,
             *(make() for make in CALLBACKS.values()),
         ],

@@ -55,8 +55,8 @@ class UnreadTokens(Replaced):
 
 
 class UnreadMasks(Replaced):
-    """Has transformers take each mask on a GPU for one with padding, as those of pretraining are:
-    batches without padding have no mask."""
+    """Has transformers take each mask on a GPU for one with padding: batches of pretraining without
+    padding have no mask, and few of fine-tuning are without padding."""
 
     def __init__(self) -> None:
         names = ("_ignore_causal_mask_sdpa", "_ignore_bidirectional_mask_sdpa")

@@ -10,6 +10,7 @@ from transformers.models.t5.modeling_t5 import T5Attention
 
 from benchmarks.pretraining_workloads import Shape, Workload
 from harness.core.compute import Compute
+from harness.models import position_biases
 from harness.models.layers import compiled_layers
 from harness.models.position_biases import put_heads_first
 from harness.pretraining import trainer
@@ -21,6 +22,11 @@ COMPUTE = Compute()
 def workload(objective: str = "span_corruption") -> Workload:
     shape = Shape(objective, "t5", "nano", batch_size=3, sequence_length=32, vocab_size=500)
     return Workload(shape, steps=2)
+
+
+@pytest.fixture(autouse=True)
+def as_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(position_biases, "_has_fused_kernels", lambda _: True)
 
 
 def biases(model: nn.Module) -> list[Tensor]:
@@ -71,3 +77,11 @@ def test_results_are_equal(monkeypatch: pytest.MonkeyPatch, objective: str, comp
     for one, other in zip(found, expected, strict=True):
         assert torch.allclose(one, other, rtol=1e-5, atol=1e-6)
         assert compiled or torch.equal(one, other)
+
+
+def test_only_on_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    learner = workload().learner()
+    put_heads_first(learner)
+    assert all(found.stride(-1) == 2 for found in biases(learner))
+    assert all(found.is_contiguous() for found in biases(learner.to("meta")))
