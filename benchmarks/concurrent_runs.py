@@ -34,7 +34,7 @@ from benchmarks.pretraining_workloads import Shape, Workload
 from harness.core.compute import Compute
 from harness.core.cpus import has_gpu, num_cpus
 from harness.pretraining.module import PretrainingModule
-from harness.pretraining.objectives.loader import Feed
+from harness.pretraining.objectives.loader import Feed, pinned
 from harness.pretraining.run import fit
 
 NUM_BATCHES = 50
@@ -96,6 +96,8 @@ def rate(shape: Shape, threads: int, seconds: float) -> float:
     torch.set_num_threads(threads)
     work = Workload(shape)
     steps = [work.step(number) for number in range(NUM_BATCHES)]
+    if torch.cuda.is_available():
+        steps = list(map(pinned, steps))
     module = PretrainingModule(work.learner(), work.spec, MAX_STEPS, seed=0)
     feed = Feed(lambda number: steps[number % NUM_BATCHES], MAX_STEPS)
     clock: list[tuple[int, float]] = []

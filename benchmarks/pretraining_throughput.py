@@ -58,11 +58,12 @@ from harness.core.memory import keep_freed_memory
 from harness.execution.utilisation import known_peak
 from harness.models.layers import compiled_layers
 from harness.pretraining.module import CURVE_POINTS, PretrainingModule
-from harness.pretraining.objectives.loader import Feed, Step
+from harness.pretraining.objectives.loader import Feed, Step, pinned
 from harness.pretraining.optimization import make_optimizer
 from harness.pretraining.run import fit
 from harness.pretraining.schedule import learning_rate_factor
-from harness.pretraining.trainer import OneSequencePerRow, choose_kernels
+from harness.pretraining.trainer import choose_kernels
+from harness.pretraining.unread_inputs import UnreadMasks, UnreadTokens
 
 LONG_RUN = 10_000
 """Updates of the run that the harness's rows of the learning curve are as rare as in."""
@@ -143,9 +144,12 @@ def run_bare(work: Workload, folder: Path, bf16: bool = False, compiled: bool = 
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = work.learner().to(device).train()
     choose_kernels(model, BF16 if bf16 else Compute())
-    OneSequencePerRow().setup()
+    UnreadTokens().setup()
+    UnreadMasks().setup()
     optimizer = make_optimizer(model, work.spec.optimizer)
     steps = [work.step(number) for number in range(work.steps)]
+    if device == "cuda":
+        steps = list(map(pinned, steps))
     with compiled_layers(model) if compiled else nullcontext():
         _loop(work, model, optimizer, steps, bf16)
 

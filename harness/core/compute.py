@@ -82,9 +82,10 @@ class Compute(ConfigModel):
     resources: StageResources = StageResources()
     """What one stage takes of a node of a cluster."""
     precision: Literal["32-true", "bf16-mixed"] = "32-true"
-    """Lightning precision of training and of predictions on tasks: `bf16-mixed` is faster on GPUs,
-    and from hidden size 128 on CPUs with instructions for it. Probes, prompts and held-out losses
-    are computed in float32."""
+    """Lightning precision of training, of the held-out loss at its end and of predictions on tasks:
+    `bf16-mixed` is faster on GPUs, and from hidden size 128 on CPUs with instructions for it.
+    Probes, prompts and the held-out losses of networks that are trained already are computed in
+    float32."""
     micro_batch_tokens: int | None = Field(default=None, ge=8)
     """Tokens in one forward pass, padding included; larger batches accumulate gradients. Null takes
     65,536 on a GPU and 8,192 elsewhere, and halves it when memory runs out."""

@@ -103,7 +103,7 @@ def lead(
     """
     group = _Group(folder, job.compute.num_nodes)
     devices, tokens = num_devices(job.compute), job.compute.micro_batch_tokens
-    tokens = tokens or default_micro_batch_tokens()
+    tokens = tokens or default_micro_batch_tokens(job.compute)
     shortest = min(phase["sequence_length"] for phase in job.spec["pretrain"]["phases"])
     number = 0
     while True:

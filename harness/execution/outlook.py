@@ -42,8 +42,9 @@ def outlook(plan: Plan, store: Store | None, jobs: int | None = None) -> Outlook
     """
     finished: Mapping[str, StageResult] = store.finished() if store else {}
     known = with_learned_vocabularies(plan, {key: one.metrics for key, one in finished.items()})
-    one = plan.experiment.compute.devices != 1 or used_gpu(finished.values())
-    default = 1 if one else cpu_jobs(plan.experiment.compute.threads)
+    compute = plan.experiment.compute
+    on_gpu = compute.accelerator != "cpu" and used_gpu(finished.values())
+    default = 1 if on_gpu or compute.devices != 1 else cpu_jobs(compute.threads)
     times = learned_run_times(store.root, DEFAULT_BACKEND) if store else None
     todo, learned = plan.to_compute(finished), learned_durations(finished.values(), times)
     expected = estimate(todo, learned, jobs or default)

@@ -135,6 +135,6 @@ def profile_stage(
 def _import_libraries(compute: Compute) -> float:
     """Seconds of what a worker imports; limits the threads of this process as of a worker."""
     begin = perf_counter()
-    limit_threads(compute.threads or default_threads())
+    limit_threads(compute.threads or default_threads(compute))
     import_module("harness.execution.stages")
     return perf_counter() - begin

@@ -23,7 +23,7 @@ from harness.finetuning.run import predict
 from harness.finetuning.task_model import TaskModel
 from harness.models.backbone import Backbone
 from harness.models.build import load
-from harness.pretraining.distributed import uses_gpus
+from harness.pretraining.distributed import one_device
 from harness.tasks.examples import Examples, column
 from harness.tasks.task import Task
 
@@ -139,7 +139,7 @@ def answered(
     own = PreTrainedTokenizerFast.from_pretrained(tokenizer)
     head = InContextAnswers(task, protocol, own, drawn)
     network = head.make_model(load(model), Prompt())
-    network = network.to("cuda" if uses_gpus(compute) else "cpu")
+    network = network.to(one_device(compute))
     return lambda examples: predict(
         network, head, head.encode(examples), examples, compute.precision
     )

@@ -16,7 +16,7 @@ from harness.finetuning.epoch_rates import EpochRates
 from harness.finetuning.inputs import Batch
 from harness.finetuning.methods.layerwise import begin_epoch, learning_rate_factors
 from harness.finetuning.methods.rank_budget import RankBudget
-from harness.finetuning.multitask import Loss, MultitaskModel
+from harness.finetuning.multitask import TASK, Loss, MultitaskModel
 from harness.finetuning.protocol import Finetune
 from harness.finetuning.sift import Divergences, adversarial_divergence
 from harness.finetuning.starting_point import DecayToStart, Mixout
@@ -81,8 +81,10 @@ class FinetuningModule(pl.LightningModule):
         self.rates = EpochRates(finetune, self.per_epoch)
 
     def transfer_batch_to_device(self, batches: Any, device: torch.device, _: int) -> Any:
-        """The tensors [batch, ...] of the batches of several updates on `device`."""
-        return [moved(batch, device) for batch in batches]
+        """The tensors [batch, ...] of the batches of several updates on `device`, but the task, for
+        which the program would wait when it reads it."""
+        read = [{name: batch[name] for name in (TASK,) if name in batch} for batch in batches]
+        return [moved(batch, device) | own for batch, own in zip(batches, read, strict=True)]
 
     def num_updates_at_once(self, step: int) -> int:
         """Updates from `step`, from 0, to the end of the epoch, for at most

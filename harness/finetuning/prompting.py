@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from transformers import PreTrainedTokenizerFast
 
+from harness.core.compute import DEFAULT_COMPUTE, Compute
 from harness.finetuning.baselines.predictor import Predictor
 from harness.finetuning.protocol import Protocol
 from harness.models.build import load
@@ -31,7 +32,13 @@ SPECIAL_TOKENS = 2
 
 
 def prompted(
-    model: Path, tokenizer: Path, task: Task, protocol: Protocol, train: Examples | None, seed: int
+    model: Path,
+    tokenizer: Path,
+    task: Task,
+    protocol: Protocol,
+    train: Examples | None,
+    seed: int,
+    compute: Compute = DEFAULT_COMPUTE,
 ) -> Predictor:
     """Predicts the answer with the highest likelihood in the task's prompt; of ties the first.
 
@@ -39,6 +46,7 @@ def prompted(
         protocol: `num_fewshot` demonstrations precede the question.
         train: examples from which demonstrations are drawn.
         seed: of the draw.
+        compute: its device.
 
     Raises:
         ValueError: the task has no prompt, or no examples for demonstrations.
@@ -55,7 +63,8 @@ def prompted(
 
     def predict(examples: Examples) -> np.ndarray:
         texts = [prompter.texts(examples, row) for row in range(len(examples))]
-        scores = log_likelihoods(backbone, vocabulary, [text for some in texts for text in some])
+        every = [text for some in texts for text in some]
+        scores = log_likelihoods(backbone, vocabulary, every, compute)
         ends = np.cumsum([len(some) for some in texts])
         return np.array([s.argmax() for s in np.split(scores, ends[:-1])], dtype=np.float64)
 

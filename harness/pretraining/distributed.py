@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, distributed, nn
 from torch.utils._pytree import tree_map
 
-from harness.core.compute import Compute
+from harness.core.compute import DEFAULT_COMPUTE, Compute
 from harness.core.files import write_atomically
 
 Value = TypeVar("Value")
@@ -48,9 +48,9 @@ class Ranks:
         return self.num_nodes * self.devices
 
 
-def default_micro_batch_tokens() -> int:
+def default_micro_batch_tokens(compute: Compute = DEFAULT_COMPUTE) -> int:
     """Default number of positions per forward pass of a device."""
-    return 65_536 if torch.cuda.is_available() else 8_192
+    return 65_536 if uses_gpus(compute) else 8_192
 
 
 def num_devices(compute: Compute) -> int:
@@ -78,6 +78,11 @@ def num_devices(compute: Compute) -> int:
 def uses_gpus(compute: Compute) -> bool:
     """Whether the devices are GPUs."""
     return _num_gpus(compute) > 0
+
+
+def one_device(compute: Compute) -> torch.device:
+    """The device of a stage that takes one."""
+    return torch.device("cuda" if uses_gpus(compute) else "cpu")
 
 
 def _num_gpus(compute: Compute) -> int:

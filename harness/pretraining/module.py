@@ -15,7 +15,7 @@ from torchmetrics import MeanMetric
 from harness.pretraining import distributed
 from harness.pretraining.learners.learner import Learner
 from harness.pretraining.logged_metrics import Perplexity, taken, values
-from harness.pretraining.objectives.loader import PREPARED_BATCHES, Step, TensorBatch
+from harness.pretraining.objectives.loader import PREPARED_BATCHES, Step, TensorBatch, to_device
 from harness.pretraining.optimization import configure, parameter_groups
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.schedule import checkpoint_steps
@@ -77,7 +77,7 @@ class PretrainingModule(pl.LightningModule):
         """Moves a batch of training or validation."""
         if isinstance(batch, dict):
             return moved(batch, device)
-        return [step._replace(parts=[moved(part, device) for part in step.parts]) for step in batch]
+        return [to_device(step, device) for step in batch]
 
     def num_updates_at_once(self, step: int) -> int:
         """Updates from `step`, from 0, until the next row of the curve or kept checkpoint, for at

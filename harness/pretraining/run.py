@@ -79,7 +79,7 @@ def pretrain(
         FloatingPointError: the loss is not finite.
     """
     vocabulary = Vocabulary.load(tokenizer)
-    micro_batch = compute.micro_batch_tokens or default_micro_batch_tokens()
+    micro_batch = compute.micro_batch_tokens or default_micro_batch_tokens(compute)
 
     def prepared(run: Pretrain, num_steps: int, micro_batch: int = micro_batch) -> Prepared:
         module = make_module(run, vocabulary, seed, folders or {}, num_steps)
@@ -217,6 +217,7 @@ def fit(
         max_epochs=-1,
     )
     feed.first, feed.length = lambda: trainer.global_step, module.num_updates_at_once
+    feed.is_for_gpu = uses_gpus(compute)
     if module.num_steps:
         resume = checkpoint if _is_usable(checkpoint) else None
         loader = DataLoader(feed, batch_size=None)

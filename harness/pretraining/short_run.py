@@ -82,7 +82,7 @@ class ShortRun:
         module = make_module(short, self.vocabulary, self.seed, self.inputs, steps)
         if not self.spec.budget.seconds:
             module.curve_every = max(1, planned_steps(self.spec) // CURVE_POINTS)
-        tokens = self.compute.micro_batch_tokens or default_micro_batch_tokens()
+        tokens = self.compute.micro_batch_tokens or default_micro_batch_tokens(self.compute)
         feed = make_feed(module, self.inputs["tokens"] / "train", self.vocabulary, tokens)
         never = self.compute.model_copy(update={"checkpoint_interval_seconds": math.inf})
         ends: dict[int, tuple[float, int]] = {}

@@ -15,13 +15,14 @@ from pytorch_lightning.plugins.environments import LightningEnvironment
 from pytorch_lightning.plugins.io import TorchCheckpointIO
 from pytorch_lightning.utilities import rank_zero_only
 from torch import Tensor, nn
-from transformers import masking_utils
 
 from harness.core.compute import Compute
 from harness.core.memory import give_back_freed_memory, keep_freed_memory, trim_freed_memory
 from harness.models.cpu_attention import attend_by_products
 from harness.models.cpu_layers import replace_layers
+from harness.models.position_biases import put_heads_first
 from harness.pretraining.distributed import lightning_devices, rank, uses_gpus
+from harness.pretraining.unread_inputs import UnreadMasks, UnreadTokens
 
 TRIM_SECONDS = 20.0
 CALLBACKS: dict[str, Callable[[], pl.Callback]] = {}
@@ -53,7 +54,8 @@ def make_trainer(
         enable_model_summary=False,
         callbacks=[
             FreedMemory(),
-            OneSequencePerRow(),
+            UnreadTokens(),
+            UnreadMasks(),
             *callbacks,
             *(make() for make in CALLBACKS.values()),
         ],
@@ -72,6 +74,8 @@ class RankZeroIO(TorchCheckpointIO):
 
 def choose_kernels(model: nn.Module, compute: Compute) -> None:
     """Has a model compute attention, dropout and GELU as is fastest with these settings."""
+    if uses_gpus(compute):
+        put_heads_first(model)
     if compute.precision == "bf16-mixed" and not uses_gpus(compute):
         attend_by_products(model)
         replace_layers(model)
@@ -99,25 +103,6 @@ class FreedMemory(pl.Callback):
     def on_exception(self, *args: Any) -> None:
         """As at the end."""
         give_back_freed_memory()
-
-
-class OneSequencePerRow(pl.Callback):
-    """Has transformers not look for several sequences in a row, which there never are: causal
-    models would wait for a GPU in each forward pass (4 % of the time of GPT-2 on an H200)."""
-
-    find = staticmethod(masking_utils.find_packed_sequence_indices)
-
-    def setup(self, *args: Any, **more: Any) -> None:
-        """Begins."""
-        masking_utils.find_packed_sequence_indices = lambda position_ids: None
-
-    def teardown(self, *args: Any, **more: Any) -> None:
-        """Ends."""
-        masking_utils.find_packed_sequence_indices = self.find
-
-    def on_exception(self, *args: Any) -> None:
-        """As at the end."""
-        self.teardown()
 
 
 def log_figures(module: pl.LightningModule, kind: str = "train", /, **figures: float) -> None:
@@ -165,6 +150,7 @@ def _silence_libraries() -> None:
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     for message in (
+        "GPU available but not used",  # accelerator: cpu
         "does not have many workers",
         "no `val_dataloader`",
         "isinstance.treespec",

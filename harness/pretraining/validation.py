@@ -30,7 +30,8 @@ def validate(
     if not has_held_out_loss(module.spec.objectives[-1]):
         return
     start = decoder_start(module.learner.backbone, vocabulary)
-    loaders = validation_loaders(module.spec, stream, vocabulary, start, with_pairs)
+    on_gpu = trainer.strategy.root_device.type == "cuda"
+    loaders = validation_loaders(module.spec, stream, vocabulary, start, with_pairs, on_gpu)
     trainer.validate(module, loaders, verbose=False)
 
 
@@ -49,7 +50,12 @@ def losses_by_source(
 
 
 def validation_loaders(
-    spec: Pretrain, folder: Path, vocabulary: Vocabulary, start: int, with_pairs: bool = True
+    spec: Pretrain,
+    folder: Path,
+    vocabulary: Vocabulary,
+    start: int,
+    with_pairs: bool = True,
+    on_gpu: bool = False,
 ) -> list[DataLoader[TensorBatch]]:
     """Loaders of the held-out batches of the output and, with a pair loss, of the pairs."""
     stream = TokenStream.open(folder)
@@ -62,6 +68,8 @@ def validation_loaders(
     collate = cast("Callable[[list[Any]], TensorBatch]", to_tensors)  # of one batch, not a list
     # A list works as a map-style data set, but has another type.
     return [
-        DataLoader(cast("Dataset[Any]", batches), batch_size=None, collate_fn=collate)
+        DataLoader(
+            cast("Dataset[Any]", batches), batch_size=None, collate_fn=collate, pin_memory=on_gpu
+        )
         for batches in sets
     ]

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +24,17 @@ from harness.finetuning.heads.classifier import Classifier
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Batch, Encoded, Ragged, pad_rows
 from harness.finetuning.module import FinetuningModule
-from harness.finetuning.multitask import MultitaskModel, TaskData
+from harness.finetuning.multitask import TASK, MultitaskModel, TaskData, multitask_loss
 from harness.finetuning.protocol import Finetune, Protocol
 from harness.finetuning.run import finetune, predict
+from harness.finetuning.task_chain import Multitask
 from harness.models import FAMILIES, MODELS, Size
 from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
 from harness.models.build import build, load
 from harness.pretraining.history import HistoryLogger
 from harness.pretraining.schedule import Schedule, learning_rate_factor
+from harness.pretraining.unread_inputs import UnreadMasks, UnreadTokens
 from harness.tasks.examples import Examples
 from harness.tasks.metrics import METRICS
 from harness.tasks.scores import score
@@ -392,6 +395,29 @@ def test_several_updates_at_once_end_bit_for_bit_as_one_by_one(
     assert losses == same_losses
     for name, value in one_by_one.items():
         assert torch.equal(at_once[name], value), name
+
+
+@pytest.mark.parametrize("family", ["bert", "modernbert", "electra", "gpt2", "llama", "t5", "bart"])
+def test_an_update_reads_no_values_of_a_gpu(
+    tokenizer: PreTrainedTokenizerFast, family: str
+) -> None:
+    """On torch's meta device, what reads a value fails."""
+    head, data = make_head("classification", tokenizer), inputs(False)
+    backbone = make(family, FAMILIES[family].representations[0])
+    model = MultitaskModel([head.make_model(backbone, ADAPTATIONS["full"])], Multitask())
+    loss = partial(multitask_loss, [head], None)
+    module = FinetuningModule(model, loss, Finetune(), num_steps=9, seed=0).train()
+    batch = head.collate(data, np.arange(8)) | {TASK: torch.tensor(0)}
+    assert not batch["attention_mask"].all()
+    meta = torch.device("meta")
+    (moved,) = module.transfer_batch_to_device([batch], meta, 0)
+    for callback in (callbacks := (UnreadTokens(), UnreadMasks())):
+        callback.setup()
+    try:
+        module.to(meta).update_loss(moved, 1).backward()
+    finally:
+        for callback in callbacks:
+            callback.teardown()
 
 
 def test_updates_and_epochs_are_reported_and_logged(

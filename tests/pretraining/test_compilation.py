@@ -112,18 +112,24 @@ def test_it_pays_for_long_runs_on_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
         assert compilation.pays(module, Compute(strategy=strategy)) is expected
 
 
-def test_transformers_looks_for_several_sequences_in_a_row_only_outside_of_training(
+def test_transformers_looks_for_sequences_and_padding_only_outside_of_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    positions, found = torch.tensor([[0, 1, 0, 1]]), []
+    positions = torch.tensor([[0, 1, 0, 1]])
+    found: list[Any] = []
     work = workload("clm", "gpt2")
     monkeypatch.setattr(
         PretrainingModule,
         "check_loss",
-        lambda self: found.append(masking_utils.find_packed_sequence_indices(positions)),
+        lambda self: found.extend(
+            [
+                masking_utils.find_packed_sequence_indices(positions),
+                masking_utils._ignore_bidirectional_mask_sdpa(positions.to("meta"), 4),
+            ]
+        ),
     )
     trained(work, tmp_path / "whole", Compute())
-    assert found == [None, None]
+    assert found == [None, False] * 2
     assert masking_utils.find_packed_sequence_indices(positions) is not None
 
     def stop(*_: Any) -> None:

@@ -5,7 +5,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from importlib import import_module
 
-from harness.core.compute import Compute
+from harness.core.compute import DEFAULT_COMPUTE, Compute
 from harness.core.cpus import given_threads, has_gpu, num_cpus
 from harness.execution.backends.backend import Backend, Outcome, WorkerKilledError
 from harness.execution.job import StageJob, StageOutput, Workspace
@@ -77,17 +77,21 @@ class ProcessBackend(Backend):
 
 
 def _worker(compute: Compute) -> WorkerProcess:
-    return WorkerProcess(compute.threads or default_threads())
+    return WorkerProcess(compute.threads or default_threads(compute))
 
 
-def default_threads() -> int:
+def default_threads(compute: Compute = DEFAULT_COMPUTE) -> int:
     """OMP_NUM_THREADS if it is set, else all CPUs with a GPU and 1 without."""
-    return given_threads() or (num_cpus() if has_gpu() else 1)
+    return given_threads() or (num_cpus() if _takes_gpu(compute) else 1)
 
 
-def default_jobs(threads: int | None = None) -> int:
+def default_jobs(compute: Compute = DEFAULT_COMPUTE) -> int:
     """1 with a GPU, else `cpu_jobs`."""
-    return 1 if has_gpu() else cpu_jobs(threads)
+    return 1 if _takes_gpu(compute) else cpu_jobs(compute.threads)
+
+
+def _takes_gpu(compute: Compute) -> bool:
+    return compute.accelerator != "cpu" and has_gpu()
 
 
 def cpu_jobs(threads: int | None = None) -> int:

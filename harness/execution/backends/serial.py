@@ -38,7 +38,7 @@ class SerialBackend(Backend):
         while self._queue:
             job = self._queue.pop(0)
             try:
-                with torch_threads(job.compute.threads or default_threads()):
+                with torch_threads(job.compute.threads or default_threads(job.compute)):
                     outcomes.append(Outcome(job.key, run_stage(job, self.workspace)))
             except Exception as error:  # whatever a stage raises is its outcome
                 outcomes.append(Outcome(job.key, error=error))

@@ -5,15 +5,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import torch
-
 from harness.execution.stages.task_runner import TaskRun, TaskRunner, network_folder
 from harness.finetuning.adapted_weights import load_adapted
 from harness.finetuning.averaged_models import AveragedOutputs, averaged_weights
 from harness.finetuning.run import prepared_model
 from harness.finetuning.task_model import TaskModel
 from harness.plan.ensemble_stages import NETWORK, members_of
-from harness.pretraining.distributed import uses_gpus
+from harness.pretraining.distributed import one_device
 
 
 def ensemble(runner: TaskRunner) -> TaskRun:
@@ -31,7 +29,7 @@ def ensemble(runner: TaskRunner) -> TaskRun:
 def _members(runner: TaskRunner) -> Iterator[TaskModel]:
     """The networks that the members saved, on the device of the run, each as it is needed."""
     spec, inputs = runner.context.spec, runner.context.inputs
-    device = torch.device("cuda" if uses_gpus(runner.context.compute) else "cpu")
+    device = one_device(runner.context.compute)
     seeds = spec["ensemble"]["seeds"]
     for number, (folder, own_seed) in enumerate(zip(members_of(inputs), seeds, strict=True)):
         seed = spec.get("initial_seed", own_seed)  # decides what is new and not trained

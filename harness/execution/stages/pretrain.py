@@ -211,14 +211,16 @@ def _with_full_batches(spec: Pretrain, num_tokens: int) -> Pretrain:
 def held_out_loss(context: StageContext) -> Metrics:
     """Computes the loss of a model on held-out text, as at the end of pretraining."""
     spec, inputs = Pretrain.model_validate(context.spec["pretrain"]), context.inputs
-    return dict(held_out(spec, inputs["tokens"], inputs["tokenizer"], context.spec["seed"], inputs))
+    folders = inputs["tokens"], inputs["tokenizer"]
+    return dict(held_out(spec, *folders, context.spec["seed"], inputs, context.compute))
 
 
 def probe(context: StageContext) -> Metrics:
     """Scores the items of a probe; writes them, or the reason why the model does not support it."""
     model = network_folder(context)
     read = partial(planned_items, context.spec)
-    probed = probing.probe(model, context.inputs["tokenizer"], context.spec["probe"], read)
+    tokenizer, name = context.inputs["tokenizer"], context.spec["probe"]
+    probed = probing.probe(model, tokenizer, name, read, context.compute)
     probed.items.to_parquet(context.out / "items.parquet", index=False)
     if probed.unsupported_reason:
         (context.out / UNSUPPORTED_FILE).write_text(probed.unsupported_reason)

@@ -181,7 +181,7 @@ class TaskRunner:
             given = self.model, inputs["tokenizer"], self.task, self.protocol
             if is_written(self.task, self.protocol):
                 return answered(*given, self.train_examples, seed, self.context.compute)
-            return prompted(*given, self.train_examples, seed)
+            return prompted(*given, self.train_examples, seed, self.context.compute)
         model = prepared_model(self.model, self.head, self.adaptation, seed, self.settings)
         if "head" in inputs:
             load_head(model, _stored_head(inputs["head"], self.task.name))

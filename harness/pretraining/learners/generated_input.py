@@ -143,8 +143,11 @@ def fill(batch: TensorBatch, samples: Tensor) -> tuple[Tensor, Tensor]:
 def of_real(logits: Tensor, replaced: Tensor, batch: TensorBatch) -> tuple[Tensor, Tensor]:
     """Logits [N, 2] and labels [N] without padding. The logit of "original" is 0, so that
     cross-entropy is the binary one."""
-    real = batch.get("attention_mask", torch.ones_like(replaced)).bool()
-    kept, labels = logits[real], replaced[real]
+    if "attention_mask" in batch:
+        real = batch["attention_mask"].bool()
+        kept, labels = logits[real], replaced[real]
+    else:  # to choose by such a mask waits for a GPU, here and in the backward pass
+        kept, labels = logits.flatten(), replaced.flatten()
     return torch.stack((torch.zeros_like(kept), kept), dim=-1), labels
 
 

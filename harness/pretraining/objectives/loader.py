@@ -48,6 +48,7 @@ class Feed(IterableDataset[list[Step]]):
         """The first step, evaluated when iteration starts."""
         self.length: Callable[[int], int] = lambda step: 1
         """Length of the run that begins with a step, at most PREPARED_BATCHES."""
+        self.is_for_gpu = False
 
     def __iter__(self) -> Iterator[list[Step]]:
         first = self.first()
@@ -57,13 +58,13 @@ class Feed(IterableDataset[list[Step]]):
             first += len(run)
 
     def _prefetched(self, first: int) -> Iterator[Step]:
-        if not torch.cuda.is_available():
+        if not self.is_for_gpu:
             yield from map(self.make, range(first, self.num_steps))
             return
         ahead: deque[Future[Step]] = deque()
         with ThreadPoolExecutor(1) as pool:
             for step in range(first, self.num_steps):
-                ahead.append(pool.submit(self.make, step))
+                ahead.append(pool.submit(lambda number: pinned(self.make(number)), step))
                 if len(ahead) > PREPARED_BATCHES:
                     yield ahead.popleft().result()
             while ahead:
@@ -91,9 +92,24 @@ def to_step(batch: Batch, micro_batch_tokens: int, component: int = 0, seed: int
 
 
 def to_tensors(batch: Batch) -> TensorBatch:
-    """The arrays of a batch as tensors of the same shapes ([B, T], [M]), in page-locked memory
-    where there is a GPU to copy to."""
-    tensors = {name: torch.from_numpy(array) for name, array in batch.items()}
-    if torch.cuda.is_available():
-        return {name: tensor.pin_memory() for name, tensor in tensors.items()}
-    return tensors
+    """The arrays of a batch as tensors of the same shapes ([B, T], [M])."""
+    return {name: torch.from_numpy(array) for name, array in batch.items()}
+
+
+def to_device(step: Step, device: torch.device) -> Step:
+    """A step on a device, without waiting for what is in page-locked memory; `draws`, which the
+    program reads, stay, as it would wait for the GPU."""
+    parts = [
+        {
+            name: tensor if name == "draws" else tensor.to(device, non_blocking=True)
+            for name, tensor in part.items()
+        }
+        for part in step.parts
+    ]
+    return step._replace(parts=parts)
+
+
+def pinned(step: Step) -> Step:
+    """A step in page-locked memory, which is copied to a GPU while the program goes on."""
+    parts = [{name: tensor.pin_memory() for name, tensor in part.items()} for part in step.parts]
+    return step._replace(parts=parts)

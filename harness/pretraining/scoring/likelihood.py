@@ -12,8 +12,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from harness.core.compute import DEFAULT_COMPUTE, Compute
 from harness.models.backbone import Backbone
 from harness.models.static_embeddings import StaticVectors
+from harness.pretraining.distributed import one_device
 from harness.pretraining.learners.learner import decoder_start, gather, network_inputs
 from harness.pretraining.learners.permutation import query_states
 from harness.pretraining.objectives.loader import TensorBatch
@@ -39,28 +41,44 @@ MakeRequests = Callable[[Text, Objective, Vocabulary], list[Request]]
 
 
 def log_likelihoods(
-    backbone: Backbone, vocabulary: Vocabulary, texts: Sequence[Text]
+    backbone: Backbone,
+    vocabulary: Vocabulary,
+    texts: Sequence[Text],
+    compute: Compute = DEFAULT_COMPUTE,
 ) -> np.ndarray:
     """[num_texts] log-likelihoods in nats, or pseudo-log-likelihoods of in-place models.
 
     See `harness.pretraining.scoring.requests.make_requests`. Scores of different networks are not
     comparable.
+
+    Args:
+        compute: its device.
     """
     scores = np.zeros(len(texts))
-    for owners, logits, targets in _predictions(backbone, vocabulary, texts, make_requests):
+    device = one_device(compute)
+    for owners, logits, targets in _predictions(backbone, vocabulary, texts, make_requests, device):
         nats = F.cross_entropy(logits, targets, reduction="none").double().cpu().numpy()
         np.subtract.at(scores, owners, nats)
     return scores
 
 
-def written(backbone: Backbone, vocabulary: Vocabulary, texts: Sequence[Text]) -> np.ndarray:
+def written(
+    backbone: Backbone,
+    vocabulary: Vocabulary,
+    texts: Sequence[Text],
+    compute: Compute = DEFAULT_COMPUTE,
+) -> np.ndarray:
     """[num_texts] whether greedy generation writes the tokens in the gap after those before it.
 
     It does if each of them is the likeliest token after the tokens before it, so that none has to
     be generated. See `harness.pretraining.scoring.requests.left_to_right`.
+
+    Args:
+        compute: its device.
     """
     right = np.ones(len(texts), dtype=bool)
-    for owners, logits, targets in _predictions(backbone, vocabulary, texts, left_to_right):
+    device = one_device(compute)
+    for owners, logits, targets in _predictions(backbone, vocabulary, texts, left_to_right, device):
         likeliest = (logits.argmax(-1) == targets).cpu().numpy()
         np.logical_and.at(right, owners, likeliest)
     return right
@@ -68,10 +86,13 @@ def written(backbone: Backbone, vocabulary: Vocabulary, texts: Sequence[Text]) -
 
 @torch.no_grad()
 def _predictions(
-    backbone: Backbone, vocabulary: Vocabulary, texts: Sequence[Text], requests: MakeRequests
+    backbone: Backbone,
+    vocabulary: Vocabulary,
+    texts: Sequence[Text],
+    requests: MakeRequests,
+    device: torch.device,
 ) -> Iterator[tuple[list[int], Tensor, Tensor]]:
     """Batches of the number of the text [M], logits [M, V] and targets [M] of predicted tokens."""
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     objective, start = objective_of(backbone, vocabulary), decoder_start(backbone, vocabulary)
     backbone.eval().to(device)
     for some in _batches(texts, lambda text: requests(text, objective, vocabulary)):

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from transformers import PreTrainedTokenizerFast
 
+from harness.core.compute import DEFAULT_COMPUTE, Compute
 from harness.models import FAMILIES
 from harness.models.build import load
 from harness.models.checkpoints.files import read_metadata
@@ -45,11 +46,13 @@ def probe(
     tokenizer: Path,
     name: str,
     read: Callable[[Probe], list[Item]] = load_items,
+    compute: Compute = DEFAULT_COMPUTE,
 ) -> ProbeResult:
     """Scores a saved model on the probe `name` of `PROBES`, without training.
 
     Args:
         read: returns the items, if the model can be scored.
+        compute: its device.
 
     Raises:
         ValueError: the data of the probe is missing or does not match its declaration.
@@ -62,7 +65,7 @@ def probe(
     splitter = PreTrainedTokenizerFast.from_pretrained(tokenizer)
     texts = [_texts(item, splitter) for item in items]
     score = written if PROBES[name].kind == "generation" else log_likelihoods
-    flat = score(load(model), vocabulary, list(chain.from_iterable(texts)))
+    flat = score(load(model), vocabulary, list(chain.from_iterable(texts)), compute)
     scores = np.split(flat, np.cumsum(list(map(len, texts)))[:-1])
     values = item_values(PROBES[name].kind, scores, _answers(items))
     accuracies = accuracy_by_category([item.category for item in items], values)

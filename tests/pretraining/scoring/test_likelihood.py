@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from harness.core.compute import Compute
 from harness.models import Architecture, Size
 from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
@@ -307,6 +308,22 @@ def test_the_batches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.pretraining.scoring.likelihood.TEXTS_AT_ONCE", 2)
     assert scores(backbone, TEXTS) == pytest.approx(together, abs=1e-4)
     assert scores(backbone, TEXTS[::-1]) == pytest.approx(together[::-1], abs=1e-4)
+
+
+@pytest.mark.parametrize("score", [log_likelihoods, written])
+def test_the_device_is_that_of_the_settings(monkeypatch: pytest.MonkeyPatch, score: Any) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    devices: list[str] = []
+
+    def move(backbone: Backbone, device: torch.device) -> Backbone:
+        devices.append(device.type)
+        return backbone
+
+    monkeypatch.setattr(Backbone, "to", move)
+    backbone = make("gpt2", "clm")
+    score(backbone, VOCABULARY, CLOZE, Compute(accelerator="cpu"))
+    assert devices == ["cpu"]
 
 
 def test_requests_as_documented() -> None:
