@@ -70,14 +70,10 @@ def lamb(groups: Groups, settings: Optimizer) -> "torch.optim.Optimizer":
 
 def adafactor(groups: Groups, settings: Optimizer) -> "torch.optim.Optimizer":
     """Adafactor (Shazeer and Stern 2018): updates relative to the size of the weights, clipped by
-    their own norm, without momentum. Its rate is at most 1/sqrt(step). The parameters must be on
-    their device already."""
+    their own norm, without momentum. Its rate is at most 1/sqrt(step)."""
     from torch.optim import Adafactor
 
-    from harness.pretraining.queued_adafactor import QueuedAdafactor
-
-    on_cpu = all(weight.is_cpu for group in groups for weight in group["params"])
-    return (Adafactor if on_cpu else QueuedAdafactor)(groups, eps=ADAFACTOR_EPS)
+    return Adafactor(groups, eps=ADAFACTOR_EPS)
 
 
 def share_capped(
