@@ -1,16 +1,16 @@
 """Time of a study's pretraining stages beside each other on one GPU, against one after the other.
 
-    python benchmarks/packed_stages.py [--experiment paradigms] [--flops 1e11] [--jobs 16]
+    python benchmarks/packed_stages.py [--experiment paradigms] [--flops 1e11] [--jobs 16,1]
 
-All arms are pretrained with one seed for `flops` each by workers of `harness run`, first one stage
-at a time, and then `jobs` at a time with a thread and an equal part of the GPU each. Workers are
-started and the text is tokenized before the clock starts. Arms in `without` have a budget of their
-own; arms without a budget are left out, too.
+All arms are pretrained with one seed for `flops` each by workers of `harness run`, as many at a
+time as each of `jobs` says, with a thread and an equal part of the GPU each. Workers are started
+and the text is tokenized before the clock starts. Arms in `without` have a budget of their own;
+arms without a budget are left out, too. The figures are written after each of `jobs`.
 """
 
 import argparse
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from importlib import import_module
 from pathlib import Path
@@ -121,8 +121,8 @@ def _start_workers(backend: ProcessBackend, compute: Compute) -> None:
     wait(started)  # a module cannot be sent back as a result
 
 
-def run(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The figures of both settings."""
+def run(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """The figures so far, after each number of jobs."""
     overrides = [
         "seeds.pretrain=1",
         "sweep.pretrain=null",
@@ -134,11 +134,14 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     without = [name for name in arguments.without.split(",") if name]
     stages = pretraining_stages(plan, without)
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
-    return {
+    figures: dict[str, Any] = {
         "settings": {**settings(arguments), "stages": len(stages)},
         "machine": {**machine("torch"), "cpu_count": os.cpu_count(), "device": device},
-        "runs": [measure(plan, stages, jobs) for jobs in (arguments.jobs, 1)],
+        "runs": [],
     }
+    for jobs in str(arguments.jobs).split(","):
+        figures["runs"].append(measure(plan, stages, int(jobs)))
+        yield figures
 
 
 def page(figures: Mapping[str, Any]) -> str:
@@ -149,13 +152,13 @@ def page(figures: Mapping[str, Any]) -> str:
         f"FLOPs each (teachers their own); {on['processor']}, {on['cpu_count']} CPUs, "
         f"{on['device']}, torch {on['torch']}. One measurement of each."
     )
-    alone = next(one["wall_seconds"] for one in figures["runs"] if one["jobs"] == 1)
+    alone = next((one["wall_seconds"] for one in figures["runs"] if one["jobs"] == 1), None)
     rows = [
         [
             str(one["jobs"]),
             f"{one['wall_seconds']:.1f}",
             f"{one['tokens_per_second']:,}",
-            f"{alone / one['wall_seconds']:.1f} x",
+            f"{alone / one['wall_seconds']:.1f} x" if alone else "–",
         ]
         for one in figures["runs"]
     ]
@@ -170,11 +173,11 @@ def main() -> None:
         f"packed_stages{suffix()}",
         experiment="paradigms",
         flops="1e11",
-        jobs=16 if torch.cuda.is_available() else 2,
+        jobs="16,1" if torch.cuda.is_available() else "2,1",
         without="skipgram,glove",
     )
-    figures = run(arguments)
-    save(figures, page(figures), arguments.out)
+    for figures in run(arguments):
+        save(figures, page(figures), arguments.out)
 
 
 if __name__ == "__main__":
