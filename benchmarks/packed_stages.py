@@ -139,7 +139,7 @@ def run(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
         "machine": {**machine("torch"), "cpu_count": os.cpu_count(), "device": device},
         "runs": [],
     }
-    for jobs in str(arguments.jobs).split(","):
+    for jobs in arguments.jobs.split(","):
         figures["runs"].append(measure(plan, stages, int(jobs)))
         yield figures
 
