@@ -67,8 +67,8 @@ class Compute(ConfigModel):
     """Lightning accelerator; `auto` takes a GPU if there is one."""
     devices: Annotated[int, Field(ge=1)] | Literal["auto"] = 1
     """Devices of one pretraining run, on each node, with a process for each: GPUs, or processes on
-    the CPU where there is no GPU; `auto` takes all GPUs. Other stages take one device each, and
-    several stages run in parallel with `harness run --jobs`."""
+    the CPU where there is no GPU; `auto` takes all GPUs. Other stages take one device each. With
+    1, `harness run` computes a stage on each GPU."""
     num_nodes: int = Field(default=1, ge=1)
     """Nodes of a cluster (`--executor ray` or `slurm`) that train one pretraining run, with
     `devices` each."""
@@ -77,7 +77,7 @@ class Compute(ConfigModel):
     weights, gradients and optimiser state (`fsdp`), for networks that one device cannot train."""
     threads: int | None = Field(default=None, ge=1)
     """CPU threads of one stage, for each of its devices. Null takes OMP_NUM_THREADS if it is set,
-    else all cores with a GPU and 1 without, divided by the devices: stages in parallel are faster
+    else all cores with a GPU, divided by the GPUs, and 1 without: stages in parallel are faster
     than threads (benchmarks/results/concurrent_runs.md)."""
     resources: StageResources = StageResources()
     """What one stage takes of a node of a cluster."""

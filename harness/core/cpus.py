@@ -1,5 +1,4 @@
-"""The CPUs that this process may use, how many threads of them a stage takes, and whether there is
-a GPU."""
+"""The CPUs that this process may use, how many threads of them a stage takes, and the GPUs."""
 
 import os
 from importlib.metadata import version
@@ -19,10 +18,18 @@ def given_threads() -> int | None:
     return (int(given) or None) if given.isdecimal() else None
 
 
-def has_gpu() -> bool:
-    """Whether torch finds a GPU."""
+def gpus() -> tuple[str, ...]:
+    """GPUs that torch finds, each by its name in CUDA_VISIBLE_DEVICES."""
     if version("torch").endswith("+cpu"):  # a build that finds none and loads for a second
-        return False
+        return ()
     from torch import cuda
 
-    return bool(cuda.is_available())
+    found = cuda.device_count() if cuda.is_available() else 0
+    given = os.environ.get("CUDA_VISIBLE_DEVICES")
+    names = [name.strip() for name in given.split(",")] if given else map(str, range(found))
+    return tuple(names)[:found]
+
+
+def has_gpu() -> bool:
+    """Whether torch finds a GPU."""
+    return bool(gpus())

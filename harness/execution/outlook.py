@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.execution.backends import DEFAULT_BACKEND
-from harness.execution.backends.processes import cpu_jobs
+from harness.execution.backends.processes import cpu_jobs, default_jobs
 from harness.execution.estimate import Estimate, estimate
 from harness.execution.rekeyed import Rekeyed, rekeyed
 from harness.execution.run_times import learned_run_times
@@ -44,7 +44,8 @@ def outlook(plan: Plan, store: Store | None, jobs: int | None = None) -> Outlook
     known = with_learned_vocabularies(plan, {key: one.metrics for key, one in finished.items()})
     compute = plan.experiment.compute
     on_gpu = compute.accelerator != "cpu" and used_gpu(finished.values())
-    default = 1 if on_gpu or compute.devices != 1 else cpu_jobs(compute.threads)
+    default = default_jobs(compute) if on_gpu else cpu_jobs(compute.threads)  # without torch
+    default = default if compute.devices == 1 else 1
     times = learned_run_times(store.root, DEFAULT_BACKEND) if store else None
     todo, learned = plan.to_compute(finished), learned_durations(finished.values(), times)
     expected = estimate(todo, learned, jobs or default)

@@ -52,12 +52,19 @@ def _call(function: Callable[..., Result], *arguments: Any) -> Result:
 class WorkerProcess:
     """A pool of one process that can be ended at any time."""
 
-    def __init__(self, threads: int) -> None:
-        """A process that starts with its first call, with so many CPU threads."""
+    def __init__(self, threads: int, gpu: str = "") -> None:
+        """A process that starts with its first call.
+
+        Args:
+            threads: CPU threads.
+            gpu: name in CUDA_VISIBLE_DEVICES of the only GPU that it sees; empty: it sees those of
+                this process.
+        """
+        self.gpu = gpu
         context = get_context("spawn")
         # A pipe, not an Event: a worker that dies with the lock of an Event would block `close`.
         receiver, self._stop = context.Pipe(duplex=False)
-        arguments = (os.getpid(), threads, receiver)
+        arguments = (os.getpid(), threads, receiver, gpu)
         self.pool = ProcessPoolExecutor(
             1, mp_context=context, initializer=start_worker, initargs=arguments
         )
@@ -73,7 +80,7 @@ class WorkerProcess:
         self.pool.shutdown(wait=False, cancel_futures=True)
 
 
-def start_worker(parent: int, threads: int, stop: Connection) -> None:
+def start_worker(parent: int, threads: int, stop: Connection, gpu: str) -> None:
     """Initialises a worker process: limits its CPU threads, and ends it with its parent or when
     the other end of `stop` is closed.
 
@@ -81,6 +88,7 @@ def start_worker(parent: int, threads: int, stop: Connection) -> None:
         parent: process id.
         threads: CPU threads of torch and of the tokenizers.
         stop: the receiving end of a pipe.
+        gpu: as of `WorkerProcess`.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles an interrupt
 
@@ -90,6 +98,8 @@ def start_worker(parent: int, threads: int, stop: Connection) -> None:
         os._exit(1)
 
     threading.Thread(target=exit_with_parent, daemon=True).start()
+    if gpu:  # read when torch first uses CUDA
+        os.environ["CUDA_VISIBLE_DEVICES"] = gpu
     limit_threads(threads)
 
 

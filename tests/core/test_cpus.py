@@ -1,15 +1,33 @@
-"""Whether there is a GPU, against torch."""
+"""Which GPUs there are, against torch."""
 
 from unittest.mock import patch
 
+import pytest
 import torch
 
 from harness.core import cpus
 
 
-def test_a_gpu_is_what_torch_finds() -> None:
+def test_gpus_are_what_torch_finds() -> None:
     assert cpus.has_gpu() == torch.cuda.is_available()
+    assert len(cpus.gpus()) == torch.cuda.device_count()
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [(None, ("0", "1")), ("2,3", ("2", "3")), ("GPU-a, GPU-b", ("GPU-a", "GPU-b")),
+     ("4,5,-1,6", ("4", "5"))],
+)  # fmt: skip
+def test_gpus_have_the_names_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch, given: str | None, names: tuple[str, ...]
+) -> None:
+    """Those that torch finds: it takes no GPU after a name that does not exist."""
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if given:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", given)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     with patch.object(cpus, "version", return_value="2.13.0"):
         for found in (True, False):
             with patch("torch.cuda.is_available", return_value=found):
+                assert cpus.gpus() == (names if found else ())
                 assert cpus.has_gpu() is found

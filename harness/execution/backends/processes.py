@@ -6,7 +6,7 @@ from concurrent.futures.process import BrokenProcessPool
 from importlib import import_module
 
 from harness.core.compute import DEFAULT_COMPUTE, Compute
-from harness.core.cpus import given_threads, has_gpu, num_cpus
+from harness.core.cpus import given_threads, gpus, num_cpus
 from harness.execution.backends.backend import Backend, Outcome, WorkerKilledError
 from harness.execution.job import StageJob, StageOutput, Workspace
 from harness.execution.worker import run_stage
@@ -31,12 +31,12 @@ class ProcessBackend(Backend):
 
     def submit(self, job: StageJob) -> None:
         """Starts a stage in an idle or new worker."""
-        slot = self._idle.pop() if self._idle else _worker(job.compute)
+        slot = self._idle.pop() if self._idle else self._worker(job.compute)
         try:
             future = slot.submit(run_stage, job, self.workspace)
         except BrokenProcessPool:  # it died while it was idle
             slot.close()
-            slot = _worker(job.compute)
+            slot = self._worker(job.compute)
             future = slot.submit(run_stage, job, self.workspace)
         self._running[future] = (job.key, slot)
 
@@ -44,7 +44,7 @@ class ProcessBackend(Backend):
         """Starts workers, which import what stages need."""
         free = self.capacity - len(self._running) - len(self._idle)
         for _ in range(min(number, free)):
-            slot = _worker(compute)
+            slot = self._worker(compute)
             slot.submit(import_module, STAGES)
             self._idle.append(slot)
 
@@ -62,6 +62,13 @@ class ProcessBackend(Backend):
         self._idle.append(slot)
         return Outcome(key, error=error) if error else Outcome(key, future.result())
 
+    def _worker(self, compute: Compute) -> WorkerProcess:
+        """A new worker; of several GPUs, it sees the one that fewest workers have."""
+        here = gpus_of_stages(compute)
+        taken = [slot.gpu for slot in (*self._idle, *(slot for _, slot in self._running.values()))]
+        gpu = min(here, key=taken.count) if len(here) > 1 else ""
+        return WorkerProcess(compute.threads or default_threads(compute), gpu)
+
     def cancel(self, key: str) -> None:
         """Ends the worker of a stage."""
         for future, (running, slot) in list(self._running.items()):
@@ -76,22 +83,22 @@ class ProcessBackend(Backend):
         self._idle, self._running = [], {}
 
 
-def _worker(compute: Compute) -> WorkerProcess:
-    return WorkerProcess(compute.threads or default_threads(compute))
-
-
 def default_threads(compute: Compute = DEFAULT_COMPUTE) -> int:
-    """OMP_NUM_THREADS if it is set, else all CPUs with a GPU and 1 without."""
-    return given_threads() or (num_cpus() if _takes_gpu(compute) else 1)
+    """OMP_NUM_THREADS if it is set, else an equal part of the CPUs for each GPU, and 1 without."""
+    here = len(gpus_of_stages(compute))
+    return given_threads() or (max(1, num_cpus() // here) if here else 1)
 
 
 def default_jobs(compute: Compute = DEFAULT_COMPUTE) -> int:
-    """1 with a GPU, else `cpu_jobs`."""
-    return 1 if _takes_gpu(compute) else cpu_jobs(compute.threads)
+    """1 for each GPU, else `cpu_jobs`."""
+    return len(gpus_of_stages(compute)) or cpu_jobs(compute.threads)
 
 
-def _takes_gpu(compute: Compute) -> bool:
-    return compute.accelerator != "cpu" and has_gpu()
+def gpus_of_stages(compute: Compute) -> Sequence[str]:
+    """The GPUs (`harness.core.cpus.gpus`) of which each stage takes one; with several
+    `compute.devices`, all as one, and with the accelerator cpu none."""
+    here = () if compute.accelerator == "cpu" else gpus()
+    return (",".join(here),) if here and compute.devices != 1 else here
 
 
 def cpu_jobs(threads: int | None = None) -> int:

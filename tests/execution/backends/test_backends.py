@@ -265,9 +265,9 @@ def test_default_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     assert default_threads() == 3
     monkeypatch.delenv("OMP_NUM_THREADS")
-    monkeypatch.setattr(processes, "has_gpu", lambda: False)
+    monkeypatch.setattr(processes, "gpus", lambda: ())
     assert default_threads() == 1
-    monkeypatch.setattr(processes, "has_gpu", lambda: True)
+    monkeypatch.setattr(processes, "gpus", lambda: ("0",))
     assert default_threads() == num_cpus()
 
 
@@ -340,5 +340,24 @@ def test_workers_start_before_they_are_needed(
         while not outcomes:
             outcomes = backend.wait(1)
         assert "compute.num_nodes must be 1" in str(outcomes[0].error)  # that of the stage
+    finally:
+        backend.close()
+
+
+def test_workers_see_one_of_several_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one that fewest others have, also in place of a worker that died."""
+    (tmp_path / "module_of_stages.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(processes, "STAGES", "module_of_stages")
+    monkeypatch.setattr(processes, "gpus", lambda: ("3", "5"))
+    backend = ProcessBackend(Workspace(tmp_path), 3)
+    try:
+        backend.prepare(3, Compute(threads=1))
+        assert [one.gpu for one in backend._idle] == ["3", "5", "3"]
+        seen = backend._idle[1].submit(os.getenv, "CUDA_VISIBLE_DEVICES")
+        assert seen.result() == "5"
+        backend._idle.pop(1).close()
+        backend.prepare(1, Compute(threads=1))
+        assert [one.gpu for one in backend._idle] == ["3", "3", "5"]
     finally:
         backend.close()

@@ -30,7 +30,7 @@ def a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """What torch says of a machine with a GPU; the build of torch may have no way to use it."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    monkeypatch.setattr(processes, "has_gpu", lambda: True)
+    monkeypatch.setattr(processes, "gpus", lambda: ("0",))
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
 
 
@@ -40,6 +40,15 @@ def test_devices_threads_and_jobs() -> None:
     assert default_micro_batch_tokens(Compute()) == default_micro_batch_tokens() == 65_536
     assert default_threads(ON_CPU) == 1 and default_threads(Compute()) == num_cpus()
     assert default_jobs(ON_CPU) == cpu_jobs() and default_jobs(Compute()) == 1
+
+
+def test_each_of_several_gpus_computes_a_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "gpus", lambda: ("3", "5"))
+    assert default_jobs(Compute()) == 2 and default_jobs(ON_CPU) == cpu_jobs()
+    assert default_threads(Compute()) == max(1, num_cpus() // 2)
+    for devices in (2, "auto"):
+        of_all = Compute.model_validate({"devices": devices})
+        assert default_jobs(of_all) == 1 and default_threads(of_all) == num_cpus()
 
 
 def test_batches_are_pinned_and_made_ahead_for_a_gpu_alone(
