@@ -104,9 +104,9 @@ def differences_csv(pairs: Sequence[Pair]) -> str:
             numbers = [""] * 6
             if found:
                 claim = pair.claim if column == AVERAGE else None
-                values = [found.estimate, found.low, found.high, found.p_value]
-                more = [pair.screen.get(column), claim]
-                numbers = ["" if value is None else f"{value:.4f}" for value in [*values, *more]]
+                scores = (f"{value:.4f}" for value in (found.estimate, found.low, found.high))
+                p_values = (found.p_value, pair.screen.get(column), claim)
+                numbers = [*scores, *("" if p is None else f"{p:.4g}" for p in p_values)]
             lines.append([pair.first, pair.second, str(pair.expected).lower(), column, *numbers])
     return csv_text(lines)
 
