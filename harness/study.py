@@ -142,7 +142,8 @@ class Study:
         """Computes missing stages, and returns the study; its `last_run` lists computed and failed.
 
         Args:
-            jobs: number of parallel stages; null: the number of CPU cores, or of GPUs.
+            jobs: number of parallel stages; null: the number of CPUs, at most 8; with GPUs one for
+                each, or more for small networks.
             console: of the progress display; null: standard error, or a bar in notebooks.
             executor: a name in `BACKENDS`; null: processes, or serial for plug-ins as objects.
             raise_on_failure: whether failed stages raise an error at the end of the run.

@@ -62,7 +62,7 @@ StoreFolder = Annotated[
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option(min=1, help="number of parallel stages [default: CPUs, at most 8; or 1 per GPU]"),
+    typer.Option(min=1, help="number of parallel stages [default: CPUs, at most 8; fewer on GPUs]"),
 ]
 
 

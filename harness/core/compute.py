@@ -54,6 +54,11 @@ class StageResources(Resources):
         return Resources.model_validate(merged)
 
     @property
+    def largest_gpu_share(self) -> float:
+        """The largest part of a GPU that a stage takes: 1 where none is declared."""
+        return max([self.gpus or 1.0, *(one.gpus or 0.0 for one in self.kinds.values())])
+
+    @property
     def shares_gpus(self) -> bool:
         """Whether stages of any kind take a part of a GPU."""
         return any(0 < (one.gpus or 0) < 1 for one in (self, *self.kinds.values()))
@@ -77,8 +82,8 @@ class Compute(ConfigModel):
     weights, gradients and optimiser state (`fsdp`), for networks that one device cannot train."""
     threads: int | None = Field(default=None, ge=1)
     """CPU threads of one stage, for each of its devices. Null takes OMP_NUM_THREADS if it is set,
-    else all cores with a GPU, divided by the GPUs, and 1 without: stages in parallel are faster
-    than threads (benchmarks/results/concurrent_runs.md)."""
+    else all cores with a GPU, divided by the stages at a time, and 1 without: stages in parallel
+    are faster than threads (benchmarks/results/concurrent_runs.md)."""
     resources: StageResources = StageResources()
     """What one stage takes of a node of a cluster."""
     precision: Literal["32-true", "bf16-mixed"] = "32-true"

@@ -44,8 +44,9 @@ def outlook(plan: Plan, store: Store | None, jobs: int | None = None) -> Outlook
     known = with_learned_vocabularies(plan, {key: one.metrics for key, one in finished.items()})
     compute = plan.experiment.compute
     on_gpu = compute.accelerator != "cpu" and used_gpu(finished.values())
-    default = default_jobs(compute) if on_gpu else cpu_jobs(compute.threads)  # without torch
-    default = default if compute.devices == 1 else 1
+    default = cpu_jobs(compute.threads) if compute.devices == 1 else 1
+    if on_gpu and compute.devices == 1:  # else without torch, which counts the GPUs
+        default = default_jobs(compute, plan.has_small_networks)
     times = learned_run_times(store.root, DEFAULT_BACKEND) if store else None
     todo, learned = plan.to_compute(finished), learned_durations(finished.values(), times)
     expected = estimate(todo, learned, jobs or default)

@@ -46,7 +46,7 @@ def run_plan(
     if plan.experiment.compute.devices != 1:  # of which each stage at a time would take all
         jobs = jobs or 1
     elif executor == DEFAULT_BACKEND:
-        jobs = jobs or default_jobs(plan.experiment.compute)
+        jobs = jobs or default_jobs(plan.experiment.compute, plan.has_small_networks)
     backend = make_backend(executor, Workspace(store.root), jobs, address)
     earlier = learned_durations(done.values(), learned_run_times(store.root, executor))
     with (

@@ -44,6 +44,11 @@ SUSTAINED_FLOPS = 5e10
 SECONDS_PER_UPDATE = 0.006
 """Seconds of an update of pretraining that do not depend on its FLOPs: what `reports/quickstart`
 took (58 s for 3,907 updates of 4.2e8 FLOPs) beyond the time at SUSTAINED_FLOPS."""
+SMALL = 1e7
+"""FLOPs for a token, forward, up to which a GPU is idle between the operations of a network: an
+update of 16,384 tokens, 5e11 FLOPs, takes some 5 ms at 1e14 FLOP/s, about as long as it takes to
+start its operations. BERT's size `mini` is below, `small` above. Sixteen runs of `nano` at a time
+are 7.7 times as fast as one (benchmarks/README.md)."""
 SECONDS_PER_STAGE = 0.3
 """Seconds of a stage that do not depend on its FLOPs."""
 SECONDS_OF_TEXT: Mapping[str, float] = {"tokenizer": 3.0, "tokenize": 5.0}
@@ -116,6 +121,16 @@ def expected_flops(cost: Cost, budget: Budget) -> float:
     """Training FLOPs of a run for the estimate of the time; for a budget in seconds, those at the
     assumed rate."""
     return cost.flops or (budget.seconds or 0.0) * SUSTAINED_FLOPS
+
+
+def is_small(run: Pretrain) -> bool:
+    """Whether a network leaves a GPU idle, with those that it starts from and learns from; not if
+    it is a checkpoint that is not on this machine yet."""
+    flops = _forward_flops(run, HELD_OUT_TOKENS)
+    is_unknown = run.model.checkpoint and not flops
+    if is_unknown or flops > SMALL * HELD_OUT_TOKENS:
+        return False
+    return all(is_small(one) for one in (run.init_from, run.teacher) if one)
 
 
 def held_out_flops(run: Pretrain) -> float:

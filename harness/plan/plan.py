@@ -14,7 +14,7 @@ from harness.finetuning.search.pretrain_search import PretrainSearch
 from harness.finetuning.search.space import parameters, space_text
 from harness.finetuning.search.sweep import Sweep
 from harness.models.checkpoints import files
-from harness.plan.costs import Cost
+from harness.plan.costs import Cost, is_small
 from harness.plan.display import plan_html, plan_text
 from harness.plan.stage_kinds import STAGE_KINDS
 
@@ -145,6 +145,11 @@ class Plan:
     unknown_shares: Mapping[str, float] = field(default_factory=dict)
     """Arm to the share of unknown tokens in its training text, or in that of its continued
     pretraining if it is larger there; without arms whose text is not tokenized yet."""
+
+    @property
+    def has_small_networks(self) -> bool:
+        """Whether all networks are small (`harness.plan.costs.is_small`)."""
+        return all(is_small(arm.pretrain) for arm in self.arms)
 
     @property
     def experiment(self) -> Experiment:

@@ -67,7 +67,7 @@ class ProcessBackend(Backend):
         here = gpus_of_stages(compute)
         taken = [slot.gpu for slot in (*self._idle, *(slot for _, slot in self._running.values()))]
         gpu = min(here, key=taken.count) if len(here) > 1 else ""
-        return WorkerProcess(compute.threads or default_threads(compute), gpu)
+        return WorkerProcess(compute.threads or default_threads(compute, self.capacity), gpu)
 
     def cancel(self, key: str) -> None:
         """Ends the worker of a stage."""
@@ -83,15 +83,30 @@ class ProcessBackend(Backend):
         self._idle, self._running = [], {}
 
 
-def default_threads(compute: Compute = DEFAULT_COMPUTE) -> int:
-    """OMP_NUM_THREADS if it is set, else an equal part of the CPUs for each GPU, and 1 without."""
+def default_threads(compute: Compute = DEFAULT_COMPUTE, jobs: int = 1) -> int:
+    """OMP_NUM_THREADS if it is set, else an equal part of the CPUs for each stage with a GPU, and 1
+    without.
+
+    Args:
+        jobs: stages at a time.
+    """
+    if given := given_threads():
+        return given
     here = len(gpus_of_stages(compute))
-    return given_threads() or (max(1, num_cpus() // here) if here else 1)
+    return max(1, num_cpus() // max(jobs, here)) if here else 1
 
 
-def default_jobs(compute: Compute = DEFAULT_COMPUTE) -> int:
-    """1 for each GPU, else `cpu_jobs`."""
-    return len(gpus_of_stages(compute)) or cpu_jobs(compute.threads)
+def default_jobs(compute: Compute = DEFAULT_COMPUTE, has_small_networks: bool = False) -> int:
+    """`cpu_jobs` without a GPU; with GPUs as many stages as may share one by `compute.resources`,
+    else one for each, and more for small networks, which do not fill it.
+
+    Args:
+        has_small_networks: as of a plan.
+    """
+    here, share = len(gpus_of_stages(compute)), compute.resources.largest_gpu_share
+    if here and share < 1:
+        return here * int(1 / share)
+    return max(here, cpu_jobs(compute.threads)) if has_small_networks or not here else here
 
 
 def gpus_of_stages(compute: Compute) -> Sequence[str]:

@@ -51,6 +51,40 @@ def test_each_of_several_gpus_computes_a_stage(monkeypatch: pytest.MonkeyPatch) 
         assert default_jobs(of_all) == 1 and default_threads(of_all) == num_cpus()
 
 
+@pytest.mark.parametrize("given", [("0",), ("0", "1")])
+def test_small_networks_share_a_gpu(monkeypatch: pytest.MonkeyPatch, given: tuple[str]) -> None:
+    """As many as the CPUs allow, and each has its part of them."""
+    monkeypatch.setattr(processes, "gpus", lambda: given)
+    monkeypatch.setattr(processes, "num_cpus", lambda: 16)
+    for threads, jobs in ((None, 8), (4, 4), (16, len(given))):
+        assert default_jobs(Compute(threads=threads), has_small_networks=True) == jobs
+    assert [default_threads(Compute(), jobs) for jobs in (1, 2, 8, 40)] == [
+        16 // len(given), 8, 2, 1,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("resources", "each"),
+    [
+        ({"gpus": 0.07}, 14),
+        ({"gpus": 0.25}, 4),
+        ({"gpus": 0.25, "kinds": {"probe": {"gpus": 0.5}}}, 2),
+        ({"kinds": {"probe": {"gpus": 0.5}}}, 1),
+        ({"gpus": 1.0}, 1),
+        ({"gpus": 0}, 1),
+    ],
+)
+def test_declared_shares_of_a_gpu(
+    monkeypatch: pytest.MonkeyPatch, resources: dict[str, Any], each: int
+) -> None:
+    compute = Compute.model_validate({"resources": resources})
+    assert default_jobs(compute) == each
+    monkeypatch.setattr(processes, "gpus", lambda: ("0", "1", "2"))
+    assert default_jobs(compute) == 3 * each
+    monkeypatch.setattr(processes, "gpus", lambda: ())
+    assert default_jobs(compute) == cpu_jobs()
+
+
 def test_batches_are_pinned_and_made_ahead_for_a_gpu_alone(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
