@@ -1,7 +1,9 @@
 """A small experiment from file to report: run, rerun, crash, damage, resume."""
 
 import itertools
+import json
 import re
+from collections import Counter
 from functools import partial
 from pathlib import Path
 from shutil import copytree, ignore_patterns, move
@@ -20,7 +22,7 @@ from typer.testing import CliRunner
 import harness
 from benchmarks.crash_recovery import events, kill_when, num_finished, started_again
 from harness.analysis.frames.costs import ALL_ARMS, costs_frame, total_costs
-from harness.analysis.frames.trials import TRIAL_COLUMNS, trials_frame
+from harness.analysis.frames.trials import TRIAL_COLUMNS, selected_trials, trials_frame
 from harness.analysis.frames.vocabularies import vocabularies_frame
 from harness.cli.app import app
 from harness.cli.run import MAX_THREATS
@@ -144,6 +146,33 @@ def test_every_arm_and_task_has_its_trials(study: Study) -> None:
     costs = study.results.get(costs_frame)
     spent = costs.query("stage == 'tune'")["seconds"].sum()
     assert spent > frame["seconds"].sum()
+
+
+def test_each_pretraining_seed_has_the_settings_of_its_own_search(
+    study: Study, folder: Path, tmp_path: Path
+) -> None:
+    """Those of the first are shared with a study of one search for all seeds."""
+    copytree(folder / "runs", tmp_path / "runs")
+    path = folder / "small.yaml"
+    each = harness.load(path, "sweep.seeds=each", store=tmp_path / "runs").run()
+    new = Counter(each.plan.stages[key].kind for key in each.last_run.computed)
+    assert new == {"trial": 8, "tune": 4, "finetune": 4}
+    frame = each.results.get(trials_frame)
+    first = frame[frame["pretrain_seed"] == 0].reset_index(drop=True)
+    assert first.equals(study.results.get(trials_frame))
+    assert frame.groupby(["arm", "task", "pretrain_seed"]).size().eq(2).all() and len(frame) == 16
+    assert frame.groupby(["pretrain_seed", "trial"])["learning_rate"].nunique().eq(1).all()
+    assert frame["learning_rate"].nunique() == 4
+    best = selected_trials(each.results).set_index(["arm", "task", "pretrain_seed"])
+    for run in each.plan.finetune_runs:
+        chosen = each.results.files(each.plan.stages[run.key].parents["tune"]) / "best.json"
+        found = best.loc[(run.arm, run.task, run.pretrain_seed), "learning_rate"]
+        assert json.loads(chosen.read_text()) == {"learning_rate": pytest.approx(found)}
+    for one, name, is_said in ((study, "once", True), (each, "each", False)):
+        one.write_report(tmp_path / name)
+        text = (tmp_path / name / "README.md").read_text()
+        assert ("intervals do not contain the noise of that choice" in text) == is_said
+        assert ("2 random trials per pretraining seed" in text) != is_said
 
 
 def test_costs_and_vocabularies_are_those_of_the_stages(study: Study) -> None:

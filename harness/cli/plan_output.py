@@ -106,8 +106,11 @@ def _variants(declaration: Declaration) -> Iterator[str]:
 
 
 def _trials(plan: Plan) -> str:
-    sizes = [one.size for one in plan.searches.values()]
-    return f"{sizes[0]} trials for every arm and task" if sizes else "no search"
+    search = next(iter(plan.searches.values()), None)
+    if search is None:
+        return "no search"
+    each = ", task and pretraining seed" if search.seeds else " and task"
+    return f"{search.size} trials for every arm{each}"
 
 
 def print_warnings(warnings: Sequence[str], console: Console) -> None:

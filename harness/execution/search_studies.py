@@ -11,7 +11,7 @@ from harness.core.sqlite_files import damage
 from harness.execution.job import Workspace
 from harness.execution.study_runs import State
 from harness.finetuning.search.sweep import Sweep
-from harness.plan.arm_stages import arm_stages
+from harness.plan.arm_stages import ArmStage, arm_stages
 from harness.plan.plan import Plan, Stage
 from harness.store.artifacts import read_file
 from harness.store.store import StageResult, Store
@@ -22,7 +22,8 @@ COUNTS = "select study_name, count(*) from studies join trials using (study_id) 
 
 
 class SearchStudies:
-    """The Optuna studies of an experiment, named `<experiment>/<arm>/<task>`."""
+    """The Optuna studies of an experiment, named `<experiment>/<arm>/<task>`, and
+    `/seed <number>` where each pretraining seed has its own."""
 
     title = f"the searches in {FILE}"
 
@@ -30,9 +31,7 @@ class SearchStudies:
         self.plan, self.workspace = plan, workspace
         self.path = store.root / FILE
         self.searches: dict[str, Stage] = {
-            f"{plan.experiment.name}/{one.arm}/{one.stage.spec['task']}": one.stage
-            for one in arm_stages(plan)
-            if one.stage.kind == "tune"
+            _name(plan, one): one.stage for one in arm_stages(plan) if one.stage.kind == "tune"
         }
         self.shown: dict[str, int] = {}
         """Name of a study to the number of its trials, as far as this process has added them."""
@@ -122,3 +121,8 @@ class SearchStudies:
             if self.path.exists() and damage(self.path):
                 self.path.unlink()
                 self.shown.clear()
+
+
+def _name(plan: Plan, search: ArmStage) -> str:
+    each = f"/seed {search.tags['pretrain_seed']}" if plan.experiment.sweep.seeds else ""
+    return f"{plan.experiment.name}/{search.arm}/{search.stage.spec['task']}{each}"

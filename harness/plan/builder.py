@@ -188,14 +188,7 @@ class PlanBuilder:
         cost = finetuning_flops(arm, task, evaluate.finetune, teacher)
         has_model = arm.pretrain.model.facts.kind != "baseline"
         trained = has_model and task.train and evaluate.adaptation.trains
-        tune: dict[str, str] = {}
-        if arm.sweep.trials and trained:
-            seed, graph = next(iter(self.graphs.items()))
-            first = self._parents(arm, task, seed, tokenizers)
-            first |= TaskChain(graph, arm, first, seeds.finetune[0]).before(task)
-            first |= self.teaching.before(arm, task, seed, seeds.finetune[0])
-            base = self._base_spec(arm, task, seed)
-            tune["tune"] = add_search(graph, arm, task, base, first, cost)
+        tune = self._add_searches(arm, task, tokenizers, cost) if trained else {}
         cost += sum(augmenting_flops(arm, task, how) for how in augments)  # no trial teaches
         # Otherwise all fine-tuning seeds give the same result.
         varies = trained or (has_model and (evaluate.protocol.num_fewshot or evaluate.other_tasks))
@@ -229,16 +222,37 @@ class PlanBuilder:
             if fraction < 1:
                 label = f"{label}, after {fraction:.3g}"
             spec, flops = specs[seed, fraction], 0.0 if "head" in parents else cost
-            parents |= tune
+            parents |= tune.get(pretrain_seed, {})
             if evaluate.ensemble and trained:
-                others = [self._parents(arm, task, other, tokenizers) for other in networks[1:]]
-                each = [parents, *(other | tune for other in others)]
+                others = (
+                    self._parents(arm, task, other, tokenizers) | tune.get(other, {})
+                    for other in networks[1:]
+                )
+                each = [parents, *others]
                 key = add_ensemble(graph, evaluate.ensemble, label, spec, each, flops)
             else:
                 key = graph.stage("finetune", label, spec, parents, flops)
             run = FinetuneRun(arm.name, task.name, pretrain_seed, seed, key, fraction)
             self.finetune_runs.append(run)
             self.teaching.add(run)
+
+    def _add_searches(
+        self, arm: Arm, task: Task, tokenizers: Mapping[int, str], cost: float
+    ) -> dict[int, dict[str, str]]:
+        """Adds the searches of an arm on a task; returns for each pretraining seed the role and key
+        of the stage that selects the settings of its runs."""
+        if not arm.sweep.trials:
+            return {}
+        own, seeds, found = self._seeds(arm), self.experiment.seeds, {}
+        for repeat, seed in enumerate(own if arm.sweep.seeds == "each" else own[:1]):
+            graph = self.graphs[seed]
+            parents = self._parents(arm, task, seed, tokenizers)
+            parents |= TaskChain(graph, arm, parents, seeds.finetune[0]).before(task)
+            parents |= self.teaching.before(arm, task, seed, seeds.finetune[0])
+            base = self._base_spec(arm, task, seed)
+            key = add_search(graph, arm, task, base, parents, cost, repeat)
+            found[seed] = {"tune": key}
+        return found if len(found) > 1 else dict.fromkeys(seeds.pretrain, found[own[0]])
 
     def _add_sequence(self, arm: Arm, tokenizers: Mapping[int, str]) -> None:
         finetune_seeds = self.experiment.seeds.finetune

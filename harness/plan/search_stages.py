@@ -22,27 +22,30 @@ def add_search(
     base: Mapping[str, Any],
     parents: Mapping[str, str],
     flops: float,
+    repeat: int = 0,
 ) -> str:
-    """Adds the search for fine-tuning settings of `arm` on `task`.
+    """Adds a search for fine-tuning settings of `arm` on `task`.
 
     Args:
         base: spec of a fine-tuning run, without seed.
         parents: role to key of the stages that a run builds on.
         flops: estimate for one run.
+        repeat: number of the search, from 0, where each pretraining seed has its own.
 
     Returns:
         Key of the stage that selects the settings.
     """
-    sweep = arm.sweep
-    spec = {**base, "sweep": sweep.model_dump(exclude={"pretrain"})}
-    label = f"{arm.name}, {task.name}, {sweep.size} trials"
-    resumable = {**base, "sweep": sweep.model_dump(exclude={"trials", "pretrain"})}
+    sweep, shared = arm.sweep, {**base, **({"repeat": repeat} if repeat else {})}
+    again = f" of search {repeat + 1}" if repeat else ""
+    spec = {**shared, "sweep": sweep.model_dump(exclude={"pretrain", "seeds"})}
+    label = f"{arm.name}, {task.name}, {sweep.size} trials{again}"
+    resumable = {**shared, "sweep": sweep.model_dump(exclude={"trials", "pretrain", "seeds"})}
     if sweep.sampler == "tpe":
         study = stage_key("tune", graph.with_plugins("tune", resumable), parents)
         return graph.stage("tune", label, {**spec, "study": study}, parents, flops * sweep.trials)
     trials = {}
     for number in range(sweep.size):
-        name = f"{arm.name}, {task.name}, trial {number}"
+        name = f"{arm.name}, {task.name}, trial {number}{again}"
         trial = {**resumable, "trial": number}
         trials[trial_role(number)] = graph.stage("trial", name, trial, parents, flops)
     return graph.stage("tune", label, spec, trials)

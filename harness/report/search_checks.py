@@ -1,6 +1,6 @@
 """Problems with hyperparameter searches: unequal numbers of trials, hold-out far above dev."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -29,6 +29,20 @@ def unequal_trials(results: Results) -> Iterator[str]:
         if len({made[arm] for arm in arms}) > 1:
             named = ", ".join(f"{arm} {made[arm]}" for arm in arms)
             yield f"Unequal numbers of trials on {task}: {named}. More trials find better settings."
+
+
+def searched_once(results: Results) -> Iterator[str]:
+    """A sentence on searches whose settings are those of several pretraining seeds."""
+    plan, seeds = results.plan, defaultdict[str, set[int]](set)
+    for run in plan.finetune_runs:
+        if key := plan.stages[run.key].parents.get("tune"):
+            seeds[key].add(run.pretrain_seed)
+    if max(map(len, seeds.values()), default=0) > 1:
+        yield (
+            "Fine-tuning settings were searched once for each arm and task, on the network of the "
+            "first pretraining seed, so intervals do not contain the noise of that choice "
+            "(sweep.seeds: each repeats the search for every seed)."
+        )
 
 
 def untuned(results: Results) -> Iterator[str]:
@@ -113,16 +127,18 @@ def trained_arms(results: Results) -> list[str]:
 
 
 def holdout_beside_dev(results: Results) -> dict[tuple[str, str], tuple[float, float]]:
-    """(arm, task) to the main metric x 100 of the selected trial on the hold-out, and its mean over
-    the arm's runs on dev; only if both are known."""
+    """(arm, task) to the main metric x 100 of the selected trial on the hold-out, mean over the
+    searches, and its mean over the arm's runs on dev; only if both are known."""
     tasks = tasks_of(results.suite)
     dev = results.get(scores_frame).groupby(["arm", "task", "split", "metric"])["value"].mean()
     found = {}
-    for arm, task, _, best in selected_trials(results):
-        place = (arm, task, tasks[task].evaluation[0].name, tasks[task].metrics[0])
-        both = 100 * float(best["value"]), 100 * float(dev.get(place, np.nan))
-        if best["value"] > WORST and np.isfinite(both).all():
-            found[arm, task] = both
+    selected = selected_trials(results).groupby(["arm", "task"], sort=False)["value"]
+    for (arm, name), best in selected:
+        task = tasks[str(name)]
+        place = (arm, name, task.evaluation[0].name, task.metrics[0])
+        both = 100 * float(best.mean()), 100 * float(dev.get(place, np.nan))
+        if best.min() > WORST and np.isfinite(both).all():
+            found[str(arm), str(name)] = both
     return found
 
 

@@ -72,6 +72,7 @@ def findings(
         *(sentence for sentences in found.values() for sentence in sentences),
         *_many_comparisons(pairs),
         *_approximations(results, table),
+        *search_checks.searched_once(results),
         *search_checks.untuned(results),
         *search_checks.untuned_pretraining(results),
         *search_checks.unsearched_pretraining(results),

@@ -78,3 +78,28 @@ def test_the_protocol_shows_what_is_searched_in_place_of_values_that_no_run_uses
     )
     assert finetune["batch_size"] == "searched (16 or 32)"
     assert protocol["except lora"] == "adaptation lora, rank searched (4 or 8 or 16)"
+
+
+def test_each_pretraining_seed_has_a_search_of_its_own_network() -> None:
+    """That of the first is the one that an experiment with one search has."""
+    once, each = make_plan(example()), make_plan(example(seeds="each"))
+    first, own = (
+        {
+            (run.arm, run.task, run.pretrain_seed): plan.stages[run.key].parents["tune"]
+            for run in plan.finetune_runs
+        }
+        for plan in (once, each)
+    )
+    assert len(first) == len(own) == len(set(own.values())) == 12 and len(set(first.values())) == 4
+    for (arm, task, seed), key in own.items():
+        assert (key == first[arm, task, seed]) is (seed == 0)
+        trials = [each.stages[trial] for trial in each.stages[key].parents.values()]
+        assert {one.parents["pretrain"] for one in trials} == {each.pretrain_keys[arm, seed]}
+        assert {one.spec.get("repeat", 0) for one in trials} == {seed}
+    assert protocol_of(each)["sweep"] == "8 random trials per pretraining seed"
+    assert each.searched == once.searched
+
+
+def test_searches_of_every_seed_need_trials() -> None:
+    with pytest.raises(DeclarationError, match="seeds each needs trials, but there are none"):
+        example(seeds="each", trials=0)

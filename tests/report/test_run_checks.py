@@ -159,7 +159,8 @@ def test_an_arm_without_any_trial_has_fewer_but_for_what_cannot_be_tuned(
 def searched(data: MadeUpResults, value: float) -> MadeUpResults:
     """One trial on each task, with this score on the hold-out."""
     tasks = pd.DataFrame({"arm": "good", "task": ["sst2", "mrpc", "stsb"]})
-    return data.but(trials=tasks.assign(trial=0, value=value, state="complete"))
+    trials = tasks.assign(pretrain_seed=0, trial=0, value=value, state="complete")
+    return data.but(trials=trials)
 
 
 def test_a_hold_out_that_is_far_above_dev_is_named_with_both_scores(

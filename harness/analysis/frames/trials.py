@@ -1,34 +1,33 @@
 """Trials of the hyperparameter search."""
 
-from collections.abc import Iterator
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
 from harness.analysis.results import Results
 from harness.finetuning.search.trials import WORST
 
-TRIAL_COLUMNS = ["arm", "task", "trial", "value", "state", "seconds", "epochs_run"]
+TRIAL_COLUMNS = ["arm", "task", "pretrain_seed", "trial", "value", "state", "seconds", "epochs_run"]
 
 
 def trials_frame(results: Results) -> pd.DataFrame:
     """One row per arm, task and trial of a finished search: TRIAL_COLUMNS and the hyperparameters.
 
-    A hyperparameter of other adaptations than the trial's is NaN. `value` is the hold-out score,
-    NaN if the trial diverged or its metric is undefined. `state` is complete, diverged, undefined
-    or pruned; a pruned trial has the score of epoch `epochs_run`, after which it ended. `seconds`
-    is the time of its fine-tuning.
+    `pretrain_seed` is that of the searched network; with one search, the first. A hyperparameter of
+    other adaptations than the trial's is NaN. `value` is the hold-out score, NaN if the trial
+    diverged or its metric is undefined. `state` is complete, diverged, undefined or pruned; a
+    pruned trial has the score of epoch `epochs_run`, after which it ended. `seconds` is the time of
+    its fine-tuning.
     """
     plan = results.plan
-    searches = {
-        (run.arm, run.task): plan.stages[run.key].parents["tune"]
-        for run in plan.finetune_runs
-        if "tune" in plan.stages[run.key].parents
-    }
+    searches: dict[tuple[str, str, str], int] = {}
+    for run in plan.finetune_runs:
+        if key := plan.stages[run.key].parents.get("tune"):
+            searches.setdefault((run.arm, run.task, key), run.pretrain_seed)
     frames = [
-        pd.read_csv(results.files(key) / "trials.csv").assign(arm=arm, task=task)
-        for (arm, task), key in searches.items()
+        pd.read_csv(results.files(key) / "trials.csv").assign(
+            arm=arm, task=task, pretrain_seed=seed
+        )
+        for (arm, task, key), seed in searches.items()
         if key in results.finished
     ]
     if not frames:
@@ -40,8 +39,15 @@ def trials_frame(results: Results) -> pd.DataFrame:
     return frame.reindex(columns=columns)  # a hyperparameter that no trial has is missing
 
 
-def selected_trials(results: Results) -> Iterator[tuple[str, str, pd.DataFrame, "pd.Series[Any]"]]:
-    """(arm, task, all trials, the selected trial: the first with the best score)."""
-    for (arm, task), trials in results.get(trials_frame).groupby(["arm", "task"], sort=False):
-        whole = trials[trials["state"] != "pruned"].fillna({"value": WORST})
-        yield str(arm), str(task), trials, whole.iloc[int(whole["value"].to_numpy().argmax())]
+SEARCH = ["arm", "task", "pretrain_seed"]
+"""Columns that name a search."""
+
+
+def selected_trials(results: Results) -> pd.DataFrame:
+    """The selected trial of each search: the first with the best score; columns as of
+    `trials_frame`, `value` is `WORST` where no trial has one."""
+    trials = results.get(trials_frame)
+    whole = trials[trials["state"] != "pruned"].fillna({"value": WORST})
+    if whole.empty:
+        return whole
+    return whole.loc[whole.groupby(SEARCH, sort=False)["value"].idxmax()]

@@ -254,11 +254,15 @@ def _scores(results: Results, arm: Arm, seed: int) -> CardScores:
 
 def _selected_settings(results: Results, arm: Arm) -> list[tuple[str, str]]:
     """(task, `learning_rate 0.0003, epochs 5`) of each finished search of an arm."""
-    names = results.plan.searched
+    names, best = results.plan.searched, selected_trials(results)
+    own = best[best["arm"] == arm.name].to_dict("records")
+    each = len(own) > len({one["task"] for one in own})
     return [
-        (task, ", ".join(f"{name} {_number(best[name])}" for name in names if pd.notna(best[name])))
-        for of, task, _, best in selected_trials(results)
-        if of == arm.name
+        (
+            f"{one['task']}, pretraining seed {one['pretrain_seed']}" if each else one["task"],
+            ", ".join(f"{name} {_number(one[name])}" for name in names if pd.notna(one[name])),
+        )
+        for one in own
     ]
 
 

@@ -17,7 +17,7 @@ from harness.finetuning.adaptation import read_adaptation
 from harness.finetuning.search import optuna_search
 from harness.finetuning.search.optuna_search import Report
 from harness.finetuning.search.space import ADAPTATION, most_epochs
-from harness.finetuning.search.sweep import Sweep
+from harness.finetuning.search.sweep import MAX_TRIALS, Sweep
 from harness.finetuning.search.trials import WORST, State, Trial
 from harness.finetuning.search.trials import best as best_of
 from harness.plan.search_stages import trial_role
@@ -30,7 +30,7 @@ def trial(context: StageContext) -> Metrics:
     """Runs one trial of an independent sampler; writes trial.json."""
     number = context.spec["trial"]
     sweep = Sweep.model_validate({**context.spec["sweep"], "trials": number + 1})
-    point = optuna_search.point(sweep, number)
+    point = optuna_search.point(sweep, number, context.spec.get("repeat", 0))
     found = _run_trial(context, point, number, progress=context.progress)
     write_json(context.out / "trial.json", dataclasses.asdict(found))
     return {"value": found.value, "epochs": found.epochs}
@@ -122,7 +122,7 @@ def _run_trial(
     def ended(value: float, state: State, epochs: int) -> Trial:
         return Trial(number, value, state, time.perf_counter() - begin, epochs, params)
 
-    seed = TUNING_SEED + number
+    seed = TUNING_SEED + MAX_TRIALS * context.spec.get("repeat", 0) + number
     try:
         run = runner.run(seed, progress, after_epoch if report else None)
     except optuna_search.Pruned:

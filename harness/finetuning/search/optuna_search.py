@@ -53,10 +53,14 @@ Report = Callable[[int, float | None], None]
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
-def point(sweep: Sweep | PretrainSearch, number: int) -> dict[str, Choice]:
-    """Hyperparameters of an independent trial (samplers `random` and `grid`): a function of space
-    and number, so that all arms and tasks try the same points."""
-    name = json.dumps(sweep.model_dump()["space"], sort_keys=True)
+def point(sweep: Sweep | PretrainSearch, number: int, repeat: int = 0) -> dict[str, Choice]:
+    """Hyperparameters of an independent trial (samplers `random` and `grid`): a function of the
+    space and these numbers, so that all arms and tasks try the same points.
+
+    Args:
+        repeat: number of the search, from 0, where each pretraining seed has its own.
+    """
+    name = json.dumps(sweep.model_dump()["space"], sort_keys=True) + (f"/{repeat}" * bool(repeat))
     if sweep.sampler == "grid":
         shuffled = points(sweep.space)
         random.Random(_seed(name)).shuffle(shuffled)

@@ -27,6 +27,8 @@ TPE_STARTUP = 10
 PRUNER_STARTUP = 5
 """Trials that the median pruner leaves alone: optuna's default."""
 
+MAX_TRIALS = 10_000
+
 SPACES: dict[str, Mapping[str, Dimension]] = {
     # Devlin et al. 2019, appendix A.3
     "bert_grid": {"batch_size": (16, 32), "learning_rate": (5e-5, 3e-5, 2e-5), "epochs": (2, 3, 4)},
@@ -53,7 +55,7 @@ the space alone."""
 class Sweep(ConfigModel):
     """Search of fine-tuning settings on a hold-out of train, equal for all arms and tasks."""
 
-    trials: int = Field(default=0, ge=0, le=10_000)
+    trials: int = Field(default=0, ge=0, le=MAX_TRIALS)
     """Trials per (arm, task); 0: no search."""
     sampler: Literal["tpe", "random", "grid"] = "tpe"
     """`random` and `grid` try the same points for every arm and task, in parallel; a trial of `tpe`
@@ -68,6 +70,10 @@ class Sweep(ConfigModel):
     trials (Golovin et al. 2017, section 3.4), or not in the top share of a rung (Li et al. 2020,
     asynchronous), with a first rung that differs between the brackets of `hyperband` (Li et al.
     2018). For `tpe` only."""
+    seeds: Literal["each"] | None = None
+    """`each` searches on the network of every pretraining seed, whose runs have the settings chosen
+    there, so that intervals over seeds contain the noise of the search (Bouthillier et al. 2021,
+    section 3); null: one search, on the network of the first seed."""
     pretrain: PretrainSearch | None = None
     """The search of pretraining settings, before that of fine-tuning; null: the declared ones."""
 
@@ -79,10 +85,11 @@ class Sweep(ConfigModel):
     @property
     def label(self) -> str:
         """The search as text: `8 random trials`."""
+        each = " per pretraining seed" if self.seeds else ""
         pruned = f", {self.pruner} pruner" if self.pruner else ""
         names = ", ".join(branches_of(self.space))
         over = f" over the adaptations {names}" if names else ""
-        return f"{self.size} {self.sampler} trials{pruned}{over}" if self.trials else "none"
+        return f"{self.size} {self.sampler} trials{each}{pruned}{over}" if self.trials else "none"
 
     @field_validator("space", mode="before", json_schema_input_type=str | dict[str, Dimension])
     @classmethod
@@ -117,6 +124,8 @@ class Sweep(ConfigModel):
             raise ValueError(f"{self.trials} trials need a space to search, but none is given")
         if self.space and "trials" not in self.model_fields_set:
             raise ValueError("a space needs trials, the number of points to try, but none is given")
+        if self.seeds and not self.trials:
+            raise ValueError(f"seeds {self.seeds} needs trials, but there are none; leave it out")
         return self
 
     @model_validator(mode="after")

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.analysis.frames.trials import selected_trials, trials_frame
+from harness.analysis.frames.trials import SEARCH, selected_trials, trials_frame
 from harness.analysis.results import Results
 from harness.analysis.statistics.expected_best import expected_best
 from harness.core.rounding import one_decimal
@@ -66,17 +66,15 @@ def chosen_section(results: Results) -> Section | None:
 
 
 def chosen_table(results: Results) -> TextTable:
-    """The selected value of each hyperparameter: arms by tasks."""
-    names = results.plan.searched
-    best: dict[tuple[str, str], Any] = {
-        (arm, task): trial for arm, task, _, trial in selected_trials(results)
-    }
-    tasks = list(dict.fromkeys(task for _, task in best))
+    """The selected value of each hyperparameter: arms by tasks. With a search for each pretraining
+    seed, the values of all, in the order of the seeds."""
+    best = selected_trials(results)
+    tasks = list(best["task"].unique())
     rows = [
-        [arm, name, *(_setting(best.get((arm, task), {}).get(name)) for task in tasks)]
-        for arm in dict.fromkeys(arm for arm, _ in best)
-        for name in names
-        if name in parameters(results.plan.searches[arm].space)
+        [str(arm), name, *(_settings(own.loc[own["task"] == task, name]) for task in tasks)]
+        for arm, own in best.groupby("arm", sort=False)
+        for name in results.plan.searched
+        if name in parameters(results.plan.searches[str(arm)].space)
     ]
     return TextTable(["arm", "hyperparameter", *tasks], rows, text_columns=(0, 1))
 
@@ -90,10 +88,10 @@ def search_curves(results: Results) -> pd.DataFrame:
     for arm, trials_of_arm in results.get(trials_frame).groupby("arm", sort=False):
         found = [
             expected_best(_scores(trials))
-            for _, trials in trials_of_arm.groupby("task", sort=False)
+            for _, trials in trials_of_arm.groupby(SEARCH, sort=False)
         ]
         means = 100 * np.mean([means for means, _ in found], axis=0)
-        # The variance of a mean over tasks that are searched independently.
+        # The variance of a mean over independent searches.
         spread = 100 * np.sqrt(np.sum([variances for _, variances in found], axis=0)) / len(found)
         rows += [(arm, n + 1, *both) for n, both in enumerate(zip(means, spread, strict=True))]
     return pd.DataFrame(rows, columns=CURVE_COLUMNS)
@@ -112,13 +110,16 @@ def search_table(results: Results) -> TextTable:
 
 
 def trials_table(results: Results) -> TextTable:
-    """Number of trials, how many failed or were pruned, and the score of the selected one."""
+    """Number of trials, how many failed or were pruned, and the score of the selected one, mean
+    over the searches of an arm and task."""
     rows = []
-    for arm, task, trials, best in selected_trials(results):
+    best = dict(iter(selected_trials(results).groupby(["arm", "task"])["value"]))
+    for of, trials in results.get(trials_frame).groupby(["arm", "task"], sort=False):
         states = trials["state"]
         counts = [str((states == kind).sum()) for kind in ("diverged", "undefined", "pruned")]
-        score = one_decimal(100 * best["value"]) if best["value"] > WORST else MISSING
-        rows.append([arm, task, str(len(trials)), *counts, score])
+        known = of in best and best[of].min() > WORST
+        score = one_decimal(100 * best[of].mean()) if known else MISSING
+        rows.append([*map(str, of), str(len(trials)), *counts, score])
     head = ["arm", "task", "trials", "diverged", "undefined", "pruned", "hold-out x 100"]
     return TextTable(head, rows, text_columns=(0, 1))
 
@@ -152,8 +153,8 @@ def _note(results: Results) -> str:
     label = next(iter(results.plan.searches.values())).label
     start = (
         f"{label[:1].upper()}{label[1:]} for every arm and task, on a hold-out of the training "
-        "set, from the model of the first pretraining seed, with fine-tuning seeds that no "
-        "reported run uses. "
+        f"set, from the model of {'that' if results.sweep.seeds else 'the first pretraining'} "
+        "seed, with fine-tuning seeds that no reported run uses. "
     )
     no_curves = (
         "The expected best of n trials is not shown, because the sampler "
@@ -164,6 +165,12 @@ def _note(results: Results) -> str:
 
 def _scores(trials: pd.DataFrame) -> np.ndarray:
     return trials["value"].fillna(FAILED).to_numpy(float)
+
+
+def _settings(values: "pd.Series[Any]") -> str:
+    """The values of a hyperparameter that searches selected, once if they are equal."""
+    shown = [_setting(value) for value in values] or [MISSING]
+    return ", ".join(shown if len(set(shown)) > 1 else shown[:1])
 
 
 def _setting(value: object) -> str:

@@ -311,3 +311,15 @@ def test_trials_of_versions_without_checksums_count(
     copyfile(stored[0], tmp_path / "o.db")
     change(tmp_path / "o.db", "delete from trial_user_attributes where key = 'checksum'")
     assert study(tmp_path, FEW, None) == stored[1]
+
+
+@pytest.mark.parametrize("sampler", ["random", "grid"])
+def test_searches_of_other_seeds_try_other_points(sampler: str) -> None:
+    """Of a grid, all points in another order."""
+    settings = sweep(sampler=sampler, space=GRID if sampler == "grid" else SPACE)
+    tried = [[point(settings, number, repeat) for number in range(6)] for repeat in range(3)]
+    assert tried[0] == [point(settings, number) for number in range(6)]
+    assert tried[0] != tried[1] != tried[2] != tried[0]
+    if sampler == "grid":
+        texts = [sorted(map(str, one)) for one in tried]
+        assert texts[0] == texts[1] == texts[2]

@@ -31,8 +31,8 @@ def searched(sampler: str = "random", trials: int = 9) -> dict[str, object]:
             value = int(params["epochs"]) / 10 + (0.5 if arm == "good" else 0)
             state = "complete" if number else "diverged"
             score = value if number else np.nan
-            rows.append({"arm": arm, "task": task, "trial": number, "value": score,
-                         "state": state, "seconds": 1.0, "reached": 3, **params})  # fmt: skip
+            row = {"arm": arm, "task": task, "pretrain_seed": 0, "trial": number, "value": score}
+            rows.append({**row, "state": state, "seconds": 1.0, "reached": 3, **params})
     return {"trials": pd.DataFrame(rows), "sweep": sweep}
 
 
@@ -90,3 +90,18 @@ def test_the_report_has_the_section_only_where_there_was_a_search(
         assert "Importance of each hyperparameter" in (tmp_path / "with" / name).read_text()
         assert "Chosen settings" not in (tmp_path / "without" / name).read_text()
     assert (tmp_path / "with/search.svg").exists()
+
+
+def test_searches_of_several_seeds_are_listed_together(fabricate) -> None:
+    given = searched(trials=8)
+    trials = given["trials"]
+    assert isinstance(trials, pd.DataFrame)
+    other = trials.assign(pretrain_seed=1, learning_rate=trials["learning_rate"] / 2)
+    other["value"] -= 0.1
+    both = pd.concat([trials, other], ignore_index=True)
+    data = fabricate({"good": 0.9, "bad": 0.6}, **{**given, "trials": both})
+    assert trials_table(data).rows[0] == ["good", "sst2", "16", "2", "0", "0", "75.0"]
+    rates, epochs = chosen_table(data).rows[:2]
+    low, high = sorted(map(float, rates[2].split(", ")))
+    assert low == pytest.approx(high / 2, rel=0.01) and epochs[2] == "3"
+    assert search_curves(data)["trials"].max() == 8
