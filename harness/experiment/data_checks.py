@@ -1,5 +1,6 @@
 """Checks that the files of a declared experiment exist."""
 
+import math
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -17,12 +18,16 @@ from harness.experiment.experiment import Experiment
 from harness.experiment.origins import value_place
 from harness.experiment.source import Source
 from harness.experiment.yaml_reader import Keys
+from harness.pretraining.recipes.pretrain import Pretrain
 from harness.tasks import load_examples
 from harness.tasks.custom import CustomSuite
 from harness.tasks.evaluation_texts import evaluation_fingerprints
 from harness.tasks.file_checks import check_files
 from harness.tasks.probes import PROBES, items
 from harness.tasks.task import Task
+
+MAX_READ = 10_000
+"""Documents that are read to see whether a corpus has enough."""
 
 
 def report_data_problems(source: Source, experiment: Experiment, arms: Sequence[Arm]) -> None:
@@ -59,7 +64,7 @@ def _arm_problems(arm: Arm) -> Problems:
     run = arm.pretrain
     yield from _text_problems(run.corpus, "corpus")
     if run.held_out is None:
-        yield from _too_few_documents(run.corpus)
+        yield from _too_few_documents(run)
     yield from _text_problems(run.held_out, "held_out")
     yield from _text_problems(run.tokenizer.corpus, "tokenizer", "corpus")
 
@@ -81,21 +86,34 @@ def _text_problems(text: Corpus | None, *field: str) -> Problems:
         yield ("pretrain", *field, "steps"), f"pretrain.{'.'.join(field)}.steps: {error}"
 
 
-def _too_few_documents(corpus: Corpus) -> Problems:
-    """A local corpus of which no document would be left for training or to be held out."""
+def _too_few_documents(run: Pretrain) -> Problems:
+    """A local corpus of which no document would be left for training or to be held out, or one
+    alone is held out where random pairs need another."""
+    corpus, pairs = run.corpus, run.objectives[-1].sentence_pair == "nsp"
     if not isinstance(corpus, LocalCorpus) or decontaminated(corpus):
         return
+    needed = _with_two_held_out(corpus.validation_fraction) if pairs else 2
     try:
-        count = len(list(islice(read_documents(corpus), 2)))
+        found = len(list(islice(read_documents(corpus), needed)))
     except ValueError:
         return  # reported above
-    if count < 2:
+    if found < needed:
+        held_out = "one of them held out"
+        if pairs:
+            held_out = "two of them held out for sentence_pair nsp (corpus.validation_fraction)"
         ends = "; blank lines separate documents" * isinstance(corpus, TextCorpus)
         yield (
             ("pretrain", "corpus", "path"),
-            "pretrain.corpus must have at least 2 documents with text, one of them held out, but "
-            f"has {count}{ends}",
+            f"pretrain.corpus must have at least {needed} documents with text, {held_out}, but "
+            f"has {found}{ends}",
         )
+
+
+def _with_two_held_out(fraction: float) -> int:
+    """Fewest documents of which two are held out, and two are not; 2 if they are more than
+    MAX_READ."""
+    held_out = ((size, math.ceil(size * fraction)) for size in range(4, MAX_READ + 1))
+    return next((size for size, number in held_out if 2 <= number <= size - 2), 2)
 
 
 def _all_tasks(experiment: Experiment, arms: Sequence[Arm]) -> list[Task]:

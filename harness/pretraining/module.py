@@ -223,11 +223,11 @@ class PretrainingModule(pl.LightningModule):
         """Bits per UTF-8 byte, for left-to-right models (causal, ELMo's forward LM).
 
         The bits of all targets [M], with end tokens and separators, are divided by the bytes of the
-        text, so that tokenizers can be compared (Gao et al. 2020, The Pile, section 3.1). Two
-        differences between tokenizers remain: unknown tokens hide text that is not predicted
-        (results leave the number out where there are many), and sequences of equally many tokens
-        give more or less context. Other objectives have no bits per byte, as their losses are not
-        the likelihood of the whole text.
+        text, so that tokenizers can be compared (Gao et al. 2020, The Pile, section 3.1). Three
+        differences remain: unknown tokens hide text (results leave the number out where there are
+        many), lower case hides case (results compare only networks that agree in it), and sequences
+        of equally many tokens give more or less context. Other objectives have no bits per byte, as
+        their losses are not the likelihood of the whole text.
         """
         bits = loss.double().sum() / math.log(2)
         self._held_out("bits_per_byte").update(bits / num_bytes, num_bytes)

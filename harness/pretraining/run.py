@@ -31,6 +31,7 @@ from harness.pretraining.learners.factory import make_learner
 from harness.pretraining.learners.learner import decoder_start
 from harness.pretraining.module import DROPOUT, MODULES, PretrainingModule
 from harness.pretraining.objectives.batches import BatchMaker
+from harness.pretraining.objectives.held_out import check_pairs
 from harness.pretraining.objectives.loader import Feed, Step, to_step
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.recipes.pretrain import Pretrain
@@ -75,9 +76,11 @@ def pretrain(
         (the last of the curve), tokens_per_second and flops_per_second if anything was trained.
 
     Raises:
-        ValueError: the text is too small for a batch, or for sentence pairs.
+        ValueError: the text, or that held out, is too small for a batch or for sentence pairs.
         FloatingPointError: the loss is not finite.
     """
+    # Before the training, whose result would be lost.
+    check_pairs(TokenStream.open(tokens / "validation"), spec.objectives[-1])
     vocabulary = Vocabulary.load(tokenizer)
     micro_batch = compute.micro_batch_tokens or default_micro_batch_tokens(compute)
 

@@ -119,7 +119,8 @@ def test_adopted_stages_are_finished_and_say_why(store: Store) -> None:
 def test_files_that_changed_are_named_as_data(tmp_path: Path) -> None:
     text = tmp_path / "own.txt"
     corpus = {"source": "text", "path": str(text)}
-    own = EXPERIMENT | {"pretrain": EXPERIMENT["pretrain"] | {"corpus": corpus}}
+    changes = {"corpus": corpus, "objective": "mlm"}
+    own = EXPERIMENT | {"pretrain": EXPERIMENT["pretrain"] | changes}
     text.write_text("a text .\n\nanother text .\n")
     store = fill(Store(tmp_path / "runs"), harness.declare(own).plan)
     text.write_text("a text .\n\na changed text .\n")

@@ -40,6 +40,9 @@ evaluate: {suite: micro-glue-v1, tasks: [micro-cola], finetune: {epochs: 5}}
 sweep: {trials: 4, space: {learning_rate: {low: 1e-4, high: 1e-3, log: true}, batch_size: [16, 32]}}
 """
 
+NO_PAIRS = ["grid={pretrain.batch_size: [8, 16]}", "expect=[]"]
+"""Overrides of VALID without NSP, which needs two held-out documents."""
+
 
 @pytest.fixture
 def valid(tmp_path: Path) -> Path:
@@ -301,11 +304,27 @@ def test_a_corpus_of_one_document_is_refused_before_a_run(valid: Path, tmp_path:
     given = f"pretrain.corpus={{source: text, path: {text}}}"
     advice = "must have at least 2 documents .* but has 1; blank lines separate documents"
     with pytest.raises(DeclarationError, match=advice):
-        load(valid, [given], with_data=True)
+        load(valid, [given, *NO_PAIRS], with_data=True)
     held_out = f"pretrain.held_out={{source: text, path: {text}}}"
     assert load(valid, [given, held_out], with_data=True)
     text.write_text("A tiger is a cat.\n\nIt is large.\n")
-    assert load(valid, [given], with_data=True)
+    assert load(valid, [given, *NO_PAIRS], with_data=True)
+
+
+@pytest.mark.parametrize(("share", "needed"), [(0.01, 101), (0.1, 11), (0.5, 4), (0.9, 20)])
+def test_random_pairs_of_held_out_text_need_two_documents(
+    valid: Path, tmp_path: Path, share: float, needed: int
+) -> None:
+    """Of a share of 1 %, the first and the 101st document are held out."""
+    text = tmp_path / "text.txt"
+    corpus = f"pretrain.corpus={{source: text, path: {text}, validation_fraction: {share}}}"
+    text.write_text("A tiger is a cat. It is large.\n\n" * needed)
+    assert load(valid, [corpus], with_data=True)
+    text.write_text("A tiger is a cat. It is large.\n\n" * (needed - 1))
+    held_out = f"at least {needed} documents with text, two of them held out for sentence_pair nsp"
+    with pytest.raises(DeclarationError, match=f"{held_out} .* but has {needed - 1}"):
+        load(valid, [corpus], with_data=True)
+    assert load(valid, [corpus, *NO_PAIRS], with_data=True)
 
 
 @pytest.mark.parametrize(
@@ -324,15 +343,15 @@ def test_text_that_is_not_utf_8_is_refused_before_a_run(
     (folder / "b.txt").write_bytes("A café.\n\nA bear.\n".encode("latin-1"))
     given = f"pretrain.corpus={source.replace('FOLDER', str(folder))}"
     with pytest.raises(DeclarationError) as caught:
-        load(valid, [given], with_data=True)
+        load(valid, [given, *NO_PAIRS], with_data=True)
     (problem,) = caught.value.problems
     assert f"pretrain.corpus.path: {folder}/b.txt must be UTF-8 text, but 'utf-8' " in problem
     assert problem.endswith("; convert it to UTF-8, for example with iconv")
     monkeypatch.setattr(size, "MAX_COUNTED_BYTES", 10)
-    assert load(valid, [given], with_data=True)
+    assert load(valid, [given, *NO_PAIRS], with_data=True)
     monkeypatch.undo()
     (folder / "b.txt").write_text("A café.\n\nA bear.\n")
-    assert load(valid, [given], with_data=True)
+    assert load(valid, [given, *NO_PAIRS], with_data=True)
 
 
 names = st.sampled_from(

@@ -21,8 +21,10 @@ from transformers import AutoModel
 
 from benchmarks.store_damage import flip
 from harness.core.compute import Compute
+from harness.data.corpora.mixing import Document
 from harness.data.corpora.packing import Packing
 from harness.data.corpora.token_stream import BY_SOURCE
+from harness.data.corpora.tokenization import write_split
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
 from harness.models import Architecture, Size
@@ -451,6 +453,33 @@ def test_a_loss_that_is_not_finite_ends_with_advice(run: Runner) -> None:
 def test_a_text_too_small_ends_with_advice(run: Runner) -> None:
     with pytest.raises(ValueError, match="smaller batch_size or more text"):
         run(make_spec(batch_size=10_000, budget=Budget(steps=1)))
+
+
+@pytest.mark.parametrize(
+    ("loss", "documents", "message"),
+    [
+        ("nsp", [["b b b", "c c"]], "nsp needs held-out text with 2 documents"),
+        ("sop", [["b b b"], ["c c"]], "sop needs held-out text with a document of 2 sentences"),
+    ],
+)
+def test_held_out_text_without_pairs_ends_before_the_training(
+    data: Path, tmp_path: Path, loss: Any, documents: list[list[str]], message: str
+) -> None:
+    """Its accuracy of pairs is computed after the last update, when all would be lost."""
+    rest = [["b b b b", "c c c", "d d d"]] * 300
+    held_out = ((one, True) for one in documents)
+    made = (Document(*one) for one in itertools.chain(held_out, ((one, False) for one in rest)))
+    write_split(made, data / "tokenizer", tmp_path)
+    spec = make_spec(
+        objective=Objective(sentence_pair=loss), packing=Packing(format="segment_pair")
+    )
+    done: list[int] = []
+    with pytest.raises(ValueError, match=message):
+        pretrain(
+            *(spec, tmp_path, data / "tokenizer", tmp_path, tmp_path, 0),
+            progress=lambda number, total, **figures: done.append(number),
+        )
+    assert not done
 
 
 def test_memory_that_runs_out_halves_the_parts(

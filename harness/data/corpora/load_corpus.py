@@ -157,11 +157,19 @@ def _parquet_records(corpus: ParquetCorpus) -> Iterator[Record]:
     for file in corpus_files(corpus):
         try:
             with parquet.ParquetFile(file) as table:
-                rows = (row for part in table.iter_batches(ROWS) for row in part.to_pylist())
+                parts = table.iter_batches(ROWS, columns=_columns(corpus, table.schema_arrow.names))
+                rows = (row for part in parts for row in part.to_pylist())
                 yield from _table_records(corpus, rows, str(file))
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             reason = hub.one_line(error)
             raise ValueError(f"{file} must be a readable parquet file, but {reason}") from error
+
+
+def _columns(corpus: ParquetCorpus, names: list[str]) -> list[str] | None:
+    """The columns to read: values of others may be none of Python's, such as dates beyond its last
+    year. Null, all, if one is missing, which a message then says."""
+    wanted = [corpus.text_field, *([str(corpus.sort_by)] if has_field_order(corpus) else [])]
+    return wanted if set(wanted) <= set(names) else None
 
 
 def _table_records(
@@ -180,7 +188,7 @@ def _json_records(corpus: JsonLinesCorpus) -> Iterator[Record]:
             where = f"{file}:{number}"
             try:
                 row = json.loads(line)
-            except (json.JSONDecodeError, RecursionError) as error:
+            except (ValueError, RecursionError) as error:  # ValueError: a number of 5,000 digits
                 raise ValueError(
                     f"{where}: every line must be a JSON object, but {error}"
                 ) from error
@@ -197,6 +205,7 @@ def _record(corpus: HubCorpus | ParquetCorpus | JsonLinesCorpus, row: Any, where
             f"(corpus.text_field), but it has {given}"
         )
     check_length(len(text), where)
+    _check_characters(text, where)
     if not has_field_order(corpus):
         return None, text
     if row.get(corpus.sort_by) is None:
@@ -205,6 +214,21 @@ def _record(corpus: HubCorpus | ParquetCorpus | JsonLinesCorpus, row: Any, where
             f"but it has {given}"
         )
     return row[corpus.sort_by], text
+
+
+def _check_characters(text: str, where: str) -> None:
+    """Refuses text that UTF-8 cannot hold: JSON may escape one half of a character alone.
+
+    Raises:
+        ValueError: it has a lone surrogate.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"{where}: every text must be Unicode, but has half of a character, "
+            f"\\u{ord(text[error.start]):x}, at character {error.start + 1}; remove it"
+        ) from error
 
 
 RECORDS: dict[type[Any], Callable[[Any], Iterator[Record]]] = {

@@ -52,14 +52,17 @@ class SentenceEncoder:
         self._tokenizer.encode_special_tokens = True  # "<unk>" in a text is text
         settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
         self._unk = self._tokenizer.token_to_id(settings["unk_token"])
-        small = self._tokenizer.get_vocab_size() < 2**16
+        numbers = set(self._tokenizer.get_vocab().values())  # some published ones skip ids
+        small = max(max(numbers) + 1, self._tokenizer.get_vocab_size()) < 2**16
         self.dtype = np.dtype(np.uint16 if small else np.uint32)
         self._joining = Tokenizer.from_str(self._tokenizer.to_str())
         self._joining.encode_special_tokens = True
         self._joining.add_tokens([AddedToken(SEPARATOR, normalized=False)])
-        # Not where the first words of a text are encoded differently, as by Llama 2.
+        # Not where the first words of a text are encoded differently, as by Llama 2, nor where the
+        # library gives the separator the id of another token, as it does if ids are skipped.
         both = zip(self._joined(PROBE).sentences(), self._single(PROBE).sentences(), strict=True)
-        self._joins = all(np.array_equal(*arrays) for arrays in both)
+        free = self._joining.token_to_id(SEPARATOR) not in numbers
+        self._joins = free and all(np.array_equal(*arrays) for arrays in both)
 
     def encodings(self, documents: Sequence[Document]) -> Encodings:
         """The sentences of documents, in their order."""

@@ -21,7 +21,7 @@ from harness.plan.checks.repeated_text import repeated_text
 from harness.plan.checks.search import unsuited_sampler
 from harness.plan.checks.seeds import few_ensembles, single_runs
 from harness.plan.checks.settings import small_checkpoints, unlike_defaults
-from harness.plan.checks.text import foreign_tasks, unequal_text
+from harness.plan.checks.text import foreign_tasks, trained_held_out, unequal_text
 from harness.plan.checks.tokenizers import unfit_tokenizer
 from harness.plan.plan import Plan
 
@@ -42,6 +42,7 @@ CHECKS: Mapping[str, Callable[[Plan], Iterator[str]]] = {
     "unfilled_vocabulary": unfilled_vocabulary,
     "repeated_text": repeated_text,
     "unequal_text": unequal_text,
+    "trained_held_out": trained_held_out,
     "foreign_tasks": foreign_tasks,
     "unfit_tokenizer": unfit_tokenizer,
     "long_texts": long_texts,

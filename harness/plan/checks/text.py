@@ -1,9 +1,13 @@
 """Arms whose texts differ from one another, or from those of the tasks."""
 
 from collections.abc import Iterator
+from contextlib import suppress
+from itertools import product
 
+from harness.data.corpora.local_files import corpus_files
 from harness.data.corpora.sources import (
     Corpus,
+    LocalCorpus,
     MicroworldCorpus,
     MixedCorpus,
     SingleCorpus,
@@ -30,6 +34,43 @@ def unequal_text(plan: Plan) -> Iterator[str]:
             f"the arms pretrain on different text, and have different {' and '.join(differing)}, "
             "so that the text is not all that differs; set the fields to one corpus for all arms"
         )
+
+
+SELECTION = {
+    "validation_fraction",
+    "max_documents",
+    "max_bytes",
+    "num_tokens",
+    "steps",
+    "sort_by",
+    "streaming",
+    "shuffle_seed",
+}
+"""Fields of a source by which two parts of one text differ, which share documents."""
+
+
+def trained_held_out(plan: Plan) -> Iterator[str]:
+    """Arms that train on text of their held-out loss."""
+    runs = _runs(plan).items()
+    if arms := [name for name, run in runs if run.held_out and _overlap(run.corpus, run.held_out)]:
+        yield (
+            f"{', '.join(arms)}: pretrain.held_out is also text of pretrain.corpus, so that its "
+            "loss is not that of unseen text; choose other text, or set it to null, which holds "
+            "out a part of the corpus"
+        )
+
+
+def _overlap(one: Corpus, other: Corpus) -> bool:
+    """Whether two corpora have a source or a file in common."""
+    return any(_same_text(*pair) for pair in product(_parts(one), _parts(other)))
+
+
+def _same_text(one: SingleCorpus, other: SingleCorpus) -> bool:
+    if isinstance(one, LocalCorpus) and isinstance(other, LocalCorpus):
+        with suppress(ValueError):  # missing files are reported elsewhere
+            files = [{file.resolve() for file in corpus_files(each)} for each in (one, other)]
+            return not files[0].isdisjoint(files[1])
+    return one.model_dump(exclude=SELECTION) == other.model_dump(exclude=SELECTION)
 
 
 def foreign_tasks(plan: Plan) -> Iterator[str]:

@@ -213,12 +213,17 @@ class BatchMaker:
 
     def _place(self, phase: int, step: int, pairs: PairKind) -> tuple[int, int, int]:
         """Epoch and shard of a step of a phase, and the index of the batch in them."""
+        left, skipped = step, 0
         for epoch in count():
-            for shard in self._shard_order(phase, epoch):
-                size = self._batches(phase, self._key(phase, epoch, shard), pairs)
-                if step < size:
-                    return epoch, shard, step
-                step -= size
+            if epoch == self._period:  # from here on, the sizes of epochs repeat
+                size = step - left
+                skipped = left // size * self._period
+                left %= size
+            for shard in self._shard_order(phase, epoch + skipped):
+                size = self._batches(phase, self._key(phase, epoch + skipped, shard), pairs)
+                if left < size:
+                    return epoch + skipped, shard, left
+                left -= size
         raise AssertionError("epochs do not end")
 
     def _shard_order(self, phase: int, epoch: int) -> Sequence[int]:
@@ -241,14 +246,16 @@ class BatchMaker:
                 )
         return self.num_batches[key, pairs]
 
-    def _duplicate(self, epoch: int) -> int:
+    @property
+    def _period(self) -> int:
+        """Epochs with drawings of their own."""
         random = self.objective.masking == "static" or self.packing.format in PAIR_FORMATS
-        return epoch % self.objective.dupe_factor if random else 0
+        return self.objective.dupe_factor if random else 1
 
     def _key(self, phase: int, epoch: int, shard: int) -> Key:
         """Identifies the drawing of an epoch: phase, duplicate, and one of several shards."""
         several = len(self.shards) > 1
-        return (phase, self._duplicate(epoch), *([shard] if several else []))
+        return (phase, epoch % self._period, *([shard] if several else []))
 
     def _draw(self, key: Key, pairs: PairKind) -> Drawing:
         phase, shard = key[0], key[2] if len(key) > 2 else 0

@@ -115,6 +115,24 @@ def pair_batches(
     return _batches(stream, vocabulary, sequences, pairs, vocabulary.pad)
 
 
+def check_pairs(stream: "TokenStream", objective: Objective) -> None:
+    """Checks that held-out text has pairs for the pair accuracy, if the objective has one.
+
+    Raises:
+        ValueError: there is one document for NSP, or no document of two sentences for SOP.
+    """
+    sizes = np.diff(stream.documents)
+    missing = {
+        "nsp": len(sizes) < 2 and "2 documents, as half of the second segments are of another one",
+        "sop": not (sizes > 1).any() and "a document of 2 sentences",
+    }.get(objective.sentence_pair)
+    if missing:
+        raise ValueError(
+            f"objective.sentence_pair = {objective.sentence_pair} needs held-out text with "
+            f"{missing}; raise corpus.validation_fraction or give more text"
+        )
+
+
 def _batches(
     stream: "TokenStream",
     vocabulary: Vocabulary,

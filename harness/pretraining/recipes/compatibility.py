@@ -10,12 +10,11 @@ from harness.pretraining.objectives.outputs import Cooccurrence, NeighbourSenten
 from harness.pretraining.objectives.transforms.identifiers import MaskedIdentifiers
 from harness.pretraining.objectives.transforms.spans import SpanCorruption, spans_needed
 from harness.pretraining.recipes.pair_compatibility import mark_problems, pair_problems
+from harness.pretraining.recipes.position_compatibility import position_problems, room_problems
 from harness.pretraining.recipes.static_compatibility import embedding_problems, static_problems
 from harness.pretraining.settings import PretrainSettings
 from harness.pretraining.steps import planned_steps
 
-UNBOUNDED = ("t5",)
-"""Families without a maximum position."""
 OWN_HEAD_SIZE = ("t5", "llama", "mistral", "gemma")
 """Families whose head size is free."""
 HALVED = {
@@ -36,11 +35,7 @@ def incompatibilities(run: PretrainSettings) -> Iterator[str]:
     if abs(total - 1) > 1e-6:
         yield f"the fractions of phases must sum to 1, but they sum to {total:g}"
     longest = max(phase.sequence_length for phase in run.phases)
-    if longest > run.model.max_position:
-        yield (
-            f"sequence_length must be at most model.max_position = {run.model.max_position}, "
-            f"but is {longest}"
-        )
+    yield from position_problems(run, longest)
     yield from pair_problems(run)
     yield from _network(run)
     yield from static_problems(run)
@@ -166,13 +161,7 @@ def _beside_masked_tokens(objective: Objective) -> list[str]:
 def _room(run: PretrainSettings, objective: Objective, longest: int) -> Iterator[str]:
     """Source and target must fit in one row, and sentinels suffice for all spans and the end."""
     transform = objective.transform
-    bounded = run.model.family not in UNBOUNDED
-    one_row = objective.representation in ("causal", "prefix")
-    if bounded and one_row and objective.predicts_text and 2 * longest > run.model.max_position:
-        yield (
-            f"source and target stand in one row: model.max_position must be at least "
-            f"{2 * longest}, twice the sequence_length, but is {run.model.max_position}"
-        )
+    yield from room_problems(run, objective, longest)
     if isinstance(transform, SpanCorruption) and transform.replacement == "sentinel":
         needed = spans_needed(transform, longest) + 1
         if run.tokenizer.sentinels < needed:

@@ -4,6 +4,7 @@ objective that predicts tokens.
 Shapes: B requests, T input tokens, U decoder tokens, M targets, H hidden size.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
@@ -13,7 +14,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from harness.core.compute import DEFAULT_COMPUTE, Compute
+from harness.models import BOUNDED
 from harness.models.backbone import Backbone
+from harness.models.checkpoints.files import positions
 from harness.models.static_embeddings import StaticVectors
 from harness.pretraining.distributed import one_device
 from harness.pretraining.learners.learner import decoder_start, gather, network_inputs
@@ -33,6 +36,8 @@ MAX_TOKENS = 4_096
 """Positions per forward pass."""
 TEXTS_AT_ONCE = 1_024
 """Texts whose requests are sorted by length together."""
+TABLES = tuple(family for family in BOUNDED if not family.startswith("deberta"))
+"""Families with a table of positions; DeBERTa's are relative."""
 
 ScoredBatch = tuple[int, Request]
 """Index of the text, and a request for it."""
@@ -94,13 +99,37 @@ def _predictions(
 ) -> Iterator[tuple[list[int], Tensor, Tensor]]:
     """Batches of the number of the text [M], logits [M, V] and targets [M] of predicted tokens."""
     objective, start = objective_of(backbone, vocabulary), decoder_start(backbone, vocabulary)
+    longest = _num_positions(backbone)
     backbone.eval().to(device)
     for some in _batches(texts, lambda text: requests(text, objective, vocabulary)):
         batch = _to_batch([q for _, q in some], objective.representation, vocabulary, start)
+        _check_width(batch, longest)
         batch = {name: tensor.to(device) for name, tensor in batch.items()}
         states = gather(_states(backbone, batch, objective.representation), batch["positions"])
         owners = [number for number, request in some for _ in request.positions]
         yield owners, backbone.token_logits(states).float(), batch["targets"]
+
+
+def _num_positions(backbone: Backbone) -> float:
+    """The length of a network's table of positions; infinite without one."""
+    config = backbone.network.config.to_dict()
+    has_table = backbone.family in TABLES and config.get("harness_positions") != "none"
+    return positions(config) if has_table else math.inf
+
+
+def _check_width(batch: TensorBatch, num_positions: float) -> None:
+    """Refuses rows [B, T] beyond the positions of a network.
+
+    Raises:
+        ValueError: there are fewer than T.
+    """
+    names = [name for name in ("input_ids", "decoder_input_ids") if name in batch]
+    if (width := max(batch[name].shape[1] for name in names)) > num_positions:
+        raise ValueError(
+            f"a text has {width} tokens with the special ones, but the network has "
+            f"{num_positions:g} positions; raise model.max_position, or choose a tokenizer with "
+            "longer tokens"
+        )
 
 
 def objective_of(backbone: Backbone, vocabulary: Vocabulary) -> Objective:

@@ -62,7 +62,8 @@ def probe(
         names = (*PROBES[name].categories, OVERALL)
         return ProbeResult(dict.fromkeys(names), _frame([], []), reason)
     items = read(PROBES[name])
-    splitter = PreTrainedTokenizerFast.from_pretrained(tokenizer)
+    # "<unk>" in a text is text, as in pretraining.
+    splitter = PreTrainedTokenizerFast.from_pretrained(tokenizer, split_special_tokens=True)
     texts = [_texts(item, splitter) for item in items]
     score = written if PROBES[name].kind == "generation" else log_likelihoods
     flat = score(load(model), vocabulary, list(chain.from_iterable(texts)), compute)

@@ -42,12 +42,14 @@ def comparable(results: Results, by_byte: bool = False) -> list[list[str]]:
     loss, and in what they predict.
 
     Args:
-        by_byte: for losses in bits per byte, of which the text alone must be equal.
+        by_byte: for losses in bits per byte, of which the text alone must be equal, and whether
+            its case is predicted.
     """
     if by_byte:
         texts: dict[str, list[str]] = {}
         for arm in results.plan.arms:
-            texts.setdefault(repr(_texts(arm.pretrain)[1]), []).append(arm.name)
+            text = repr((_texts(arm.pretrain)[1], arm.pretrain.tokenizer.lowercase))
+            texts.setdefault(text, []).append(arm.name)
         return list(texts.values())
     fields = [of for path, of in results.plan.differences.items() if path.startswith(LOSS_FIELDS)]
     groups: dict[str, list[str]] = {}

@@ -146,6 +146,11 @@ def test_jsonl_lines_are_paragraphs(tmp_path: Path) -> None:
         (b'["a"]\n', r"a\.jsonl:1: .*it has list"),
         (b'{"text": null}\n', r"a\.jsonl:1: "),
         (b'{"text": "\xff"}\n', "must be UTF-8 text"),
+        (
+            b'{"text": "ab\\ud83d c"}\n',
+            r"a\.jsonl:1: .*half .*\\ud83d, at character 3",
+        ),
+        (b'{"text": "a", "id": ' + b"9" * 5000 + b"}", r"a\.jsonl:1: every line must be"),
     ],
 )
 def test_damaged_jsonl_is_named(tmp_path: Path, content: bytes, message: str) -> None:
@@ -392,6 +397,29 @@ def test_a_file_that_vanishes_is_named(tmp_path: Path) -> None:
     (tmp_path / "b.txt").unlink()
     with pytest.raises(ValueError, match=r"b\.txt must be UTF-8 text, but .*No such file"):
         list(documents)
+
+
+def test_both_halves_of_a_character_are_read(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(r'{"text": "a \ud83d\ude00"}')
+    assert read(JsonLinesCorpus(path=str(tmp_path))) == [["a \U0001f600"]]
+
+
+def test_a_parquet_file_that_is_no_unicode_is_named(tmp_path: Path) -> None:
+    buffers = pa.array([b"fine.", b"not \xff\xfe"], pa.binary()).buffers()
+    text = pa.Array.from_buffers(pa.string(), 2, buffers)
+    pq.write_table(pa.table({"text": text}), tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match=r"a\.parquet must be a readable parquet file, but"):
+        read(ParquetCorpus(path=str(tmp_path)))
+
+
+def test_other_columns_of_a_parquet_file_are_not_read(tmp_path: Path) -> None:
+    """Such as dates beyond Python's last year."""
+    late = pa.array([2**61], pa.timestamp("us"))
+    table = {"text": ["one."], "grade": [1], "crawled": late}
+    pq.write_table(pa.table(table), tmp_path / "a.parquet")
+    corpus = ParquetCorpus(path=str(tmp_path))
+    assert read(corpus) == [["one."]]
+    assert read(corpus.model_copy(update={"sort_by": "grade"})) == [["one."]]
 
 
 def test_a_damaged_parquet_file_is_named(tmp_path: Path) -> None:

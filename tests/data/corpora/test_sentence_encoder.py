@@ -89,3 +89,17 @@ def test_tokens_are_stored_in_as_few_bytes_as_they_need(folders: dict[str, Path]
     documents = [Document(["the sea"], False)]
     (found,) = encoder.documents(documents, encoder.encodings(documents))
     assert found.tokens.dtype == encoder.dtype == np.uint16
+
+
+@pytest.mark.parametrize("last", [3, 4, 2**16 - 1, 2**16, 70_000])
+def test_a_tokenizer_that_skips_ids(tmp_path: Path, last: int) -> None:
+    """The number of its tokens, 3, is neither a free id nor more than its largest one."""
+    library = tokenizers.Tokenizer(models.WordLevel({"?": 0, "a": 1, "b": last}, unk_token="?"))
+    library.pre_tokenizer = pre_tokenizers.Whitespace()
+    fast = PreTrainedTokenizerFast(tokenizer_object=library, unk_token="?")
+    fast.save_pretrained(tmp_path)
+    encoder = SentenceEncoder(tmp_path)
+    documents = [Document(["a b a", "b b", "a"], False)]
+    (found,) = encoder.documents(documents, encoder.encodings(documents))
+    assert found.tokens.tolist() == [1, last, 1, last, last, 1]
+    assert found.lengths.tolist() == [3, 2, 1]

@@ -368,6 +368,31 @@ def test_different_text_with_vocabularies_or_held_out_texts_that_differ_with_it(
     assert not found("unequal_text", planned(grid={"pretrain.batch_size": [8, 16]}))
 
 
+def test_held_out_text_that_is_trained_on(tmp_path: Path) -> None:
+    """The same file, source or part of a mixture; not another file, seed or split."""
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.txt").write_text("One here.\n\nTwo there.\n")
+    folder = {"source": "text", "path": str(tmp_path)}
+    first, second = ({"source": "text", "path": str(tmp_path / f"{x}.txt")} for x in "ab")
+    wiki = {"source": "hub", "path": "Salesforce/wikitext", "config": "wikitext-2-v1"}
+    micro: dict[str, Any] = {"source": "microworld"}
+    mixture = {"source": "mixture", "sources": {"micro": micro, "wiki": wiki}}
+
+    def warned(corpus: Any, held_out: Any) -> bool:
+        plan = planned({"corpus": corpus, "held_out": held_out})
+        lines = found("trained_held_out", plan)
+        assert all("pretrain.held_out is also text of pretrain.corpus" in line for line in lines)
+        return bool(lines)
+
+    assert warned(folder, first) and warned(first, folder)
+    assert not warned(first, second)
+    assert warned(micro, micro | {"num_tokens": 2_000, "steps": ["normalise"]})
+    assert not warned(micro, micro | {"seed": 1})
+    assert warned(mixture, micro) and warned(mixture, mixture)
+    assert not warned(mixture, wiki | {"split": "validation"})
+    assert not warned(micro, None)
+
+
 def test_tasks_in_words_that_the_network_has_never_read(tmp_path: Path) -> None:
     text = tmp_path / "own.txt"
     text.write_text("Some words.\n\nSome more of them.\n")

@@ -100,6 +100,27 @@ def test_an_epoch_reads_every_sequence_once_but_for_its_tail() -> None:
     assert len(rows) == len(seen)
 
 
+@pytest.mark.parametrize("packing_format", ["segment_pair", "full_sentences"])
+@pytest.mark.parametrize("masking", ["static", "dynamic"])
+def test_a_late_batch_is_found_without_all_epochs_before(
+    packing_format: str, masking: Literal["static", "dynamic"]
+) -> None:
+    """Epochs with the drawings of earlier ones are skipped, but counted."""
+    maker = make_maker(packing_format, num_steps=10**8, masking=masking, dupe_factor=3)
+    random = masking == "static" or packing_format == "segment_pair"
+    sizes = [
+        maker.drawing((0, epoch % 3 if random else 0), "none").num_batches(4 * 32)
+        for epoch in range(40)
+    ]
+    ends = np.cumsum(sizes)
+    assert (len(set(sizes)) > 1) == (packing_format == "segment_pair")
+    for step in range(0, ends[-1], 7):
+        epoch = int(np.searchsorted(ends, step, side="right"))
+        place = maker._place(0, step, "none")
+        assert place == (epoch, 0, step - (ends[epoch - 1] if epoch else 0))
+    assert maker.batch(10**7)["targets"].size  # as quickly as the first
+
+
 def first_tokens(maker: BatchMaker, steps: range) -> list[int]:
     """The offset of the first token of each sequence, as the stream of this test has each once."""
     rows = [row for step in steps for row in restore(maker.batch(step))]

@@ -326,6 +326,28 @@ def test_the_device_is_that_of_the_settings(monkeypatch: pytest.MonkeyPatch, sco
     assert devices == ["cpu"]
 
 
+@pytest.mark.parametrize("family", ["bert", "roberta", "gpt2", "opt", "bart", "transformer"])
+def test_texts_beyond_the_positions_of_a_network_are_refused(family: str) -> None:
+    name = {"bert": "mlm", "roberta": "mlm", "gpt2": "clm", "opt": "clm"}.get(family)
+    objective = OBJECTIVES[name or "denoising_infill"]
+    assert isinstance(objective, Objective)
+    architecture = Architecture.model_validate({"family": family, "max_position": 16})
+    backbone = build(architecture, SIZE, TOKENS, objective.representation, seed=0)
+    backbone.objective = objective.model_dump(mode="json")
+    assert np.isfinite(scores(backbone, [Text(tuple(range(4, 18)))])).all()
+    with pytest.raises(ValueError, match=r"a text has 1\d tokens .* the network has 16 positions"):
+        scores(backbone, [Text(tuple(range(4, 20)))])
+
+
+@pytest.mark.parametrize("family", ["llama", "deberta", "modernbert", "t5"])
+def test_networks_without_a_table_read_any_text(family: str) -> None:
+    name = {"llama": "clm", "t5": "span_corruption"}.get(family, "mlm")
+    representation = OBJECTIVES[name].components[-1][1].representation
+    architecture = Architecture.model_validate({"family": family, "max_position": 16})
+    backbone = build(architecture, SIZE, TOKENS, representation, seed=0)
+    assert np.isfinite(scores(backbone, [Text(tuple(range(4, 34)))])).all()
+
+
 def test_requests_as_documented() -> None:
     """The table at the head of `harness.pretraining.scoring.requests`."""
 

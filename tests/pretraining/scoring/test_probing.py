@@ -13,6 +13,8 @@ import harness
 import harness.experiment
 import harness.models.build
 from harness.data.corpora import load_corpus
+from harness.data.corpora.mixing import Document
+from harness.data.corpora.sentence_encoder import SentenceEncoder
 from harness.data.corpora.sources import MicroworldCorpus
 from harness.data.tokenizers import Tokenizer, training
 from harness.data.tokenizers.schemes import SCHEMES
@@ -21,7 +23,9 @@ from harness.models.blueprints import Tokens
 from harness.models.build import build
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.vocabulary import Vocabulary
+from harness.pretraining.scoring.likelihood import log_likelihoods
 from harness.pretraining.scoring.probing import _texts, probe
+from harness.pretraining.scoring.requests import Text
 from harness.tasks.probes import PROBES
 from harness.tasks.probes.items import ClozeItem, MinimalPair, load_items
 
@@ -98,6 +102,22 @@ def test_minimal_pairs_by_hand(tmp_path: Path, tokenizer: Tok) -> None:
     assert found.accuracies["irregular_forms"] == pytest.approx(right[of_one].mean())
     by_category = [found.accuracies[name] for name in PROBES["micro-blimp"].categories]
     assert found.accuracies["overall"] == pytest.approx(np.mean(np.array(by_category, float)))
+
+
+@pytest.mark.parametrize("algorithm", ["wordpiece", "byte_bpe"])
+def test_names_of_special_tokens_are_text_as_in_pretraining(
+    tmp_path: Path, tokenizer: Tok, algorithm: str
+) -> None:
+    folder = tokenizer(algorithm)
+    model = saved(tmp_path / "model", folder, "gpt2", "clm")
+    item = MinimalPair("a [MASK] </s> and <s> [SEP]", "a <unk> and [UNK]", "irregular_forms")
+    found = probe(model, folder, "micro-blimp", lambda _: [item])
+    encoder = SentenceEncoder(folder)
+    documents = [Document([sentence], False) for sentence in (item.good, item.bad)]
+    encoded = encoder.documents(documents, encoder.encodings(documents))
+    texts = [Text(tuple(document.tokens.tolist())) for document in encoded]
+    expected = log_likelihoods(harness.models.build.load(model), Vocabulary.load(folder), texts)
+    assert found.items["scores"][0] == pytest.approx(list(expected), abs=1e-3)
 
 
 def test_cloze_takes_the_likeliest_candidate(tmp_path: Path, tokenizer: Tok) -> None:

@@ -93,6 +93,18 @@ def test_texts_may_differ_if_vocabulary_and_held_out_text_do_not(data: MadeUpRes
     assert texts(held_out=text, tokenizer=Tokenizer(corpus=text)) == [[*ARMS]]
 
 
+def test_bits_per_byte_of_lower_case_are_no_bits_of_the_text(data: MadeUpResults) -> None:
+    """The case of letters is not predicted there, but all bytes are counted."""
+    tokenizer = Tokenizer(algorithm="byte_bpe", lowercase=False)
+    same = {"objective": CAUSAL, "corpus": MicroworldCorpus(), "held_out": None}
+    made = {name: same | {"tokenizer": tokenizer} for name in ARMS}
+    made["fair"] = same | {"tokenizer": Tokenizer(lowercase=False)}
+    assert comparable(with_pretraining(data, made), by_byte=True) == [[*ARMS]]
+    made["other"] = same | {"tokenizer": Tokenizer(algorithm="byte_bpe", lowercase=True)}
+    groups = comparable(with_pretraining(data, made), by_byte=True)
+    assert groups == [["good", "fair"], ["other"]]
+
+
 def test_ablations_change_neither_vocabulary_nor_held_out_text(data: MadeUpResults) -> None:
     changes: dict[str, Any] = {
         "good": {"corpus": MicroworldCorpus()},
