@@ -6,10 +6,15 @@ from typing import Any
 import huggingface_hub
 import pytest
 from huggingface_hub.errors import HFValidationError
+from transformers import PreTrainedTokenizerFast
 from typer.testing import CliRunner
 
 from harness.cli.app import app
+from harness.data.tokenizers import Tokenizer
+from harness.data.tokenizers.training import train
+from harness.exchange.checkpoints import selection
 from harness.study import Study
+from tests.exchange.checkpoints.test_network import TEXTS, exported, small
 from tests.exchange.checkpoints.test_selection import study  # noqa: F401
 
 
@@ -65,6 +70,20 @@ def test_the_command_uploads_with_or_without_a_folder(
     assert result.exit_code == 2
     assert "a/b/c cannot be written on the Hub: Repo id must be in the form" in result.output
     assert len(result.output.strip().splitlines()) == 1
+
+
+def test_the_tokenizer_of_a_qwen_is_its_own(
+    study: Study,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """AutoTokenizer would build Qwen's published one."""
+    learned = tmp_path / "learned"
+    train(Tokenizer.model_validate({"vocab_size": 320}), iter(TEXTS), learned)
+    exported(small("qwen2", learned), learned, tmp_path)
+    monkeypatch.setattr(selection, "export", lambda *_: tmp_path / "out")
+    tokens = study["none"].tokenizer(seed=0)("the cat sat")["input_ids"]
+    assert tokens == PreTrainedTokenizerFast.from_pretrained(learned)("the cat sat")["input_ids"]
 
 
 def test_an_arm_gives_its_model_and_tokenizer(study: Study) -> None:  # noqa: F811
