@@ -167,7 +167,7 @@ def _read(folder: Path, representation: str) -> Loaded:
 def _fitted(network: PreTrainedModel, representation: str, headless: bool) -> Backbone:
     """A backbone with the first blueprint, or else the first head, that reproduces the logits."""
     config: Any = network.config
-    if config.is_encoder_decoder and config.decoder_start_token_id is None:
+    if config.is_encoder_decoder and getattr(config, "decoder_start_token_id", None) is None:
         config.decoder_start_token_id = config.bos_token_id or config.pad_token_id or 0
     family = TYPES.get(config.model_type)
     if family and not headless and representation == FAMILIES[family].representations[0]:
@@ -190,7 +190,7 @@ def agrees(backbone: Backbone) -> bool:
     try:
         theirs = backbone.network(**inputs).logits
         ours = backbone.token_logits(backbone(**inputs).last_hidden_state)
-    except (AttributeError, KeyError, TypeError, RuntimeError, ValueError):
+    except UNREADABLE:
         return False
     if ours.shape != theirs.shape:
         return False

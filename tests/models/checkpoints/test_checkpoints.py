@@ -4,6 +4,7 @@ import json
 import pickle
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,10 @@ NETWORKS: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
     "qwen2": ("Qwen2Config", "Qwen2ForCausalLM", KIN, "qwen2", "causal"),
     "gemma": ("GemmaConfig", "GemmaForCausalLM", KIN, "gemma", "causal"),
     "opt": ("OPTConfig", "OPTForCausalLM", OPT, "opt", "causal"),
+    # These read token types as tokens.
+    "gptj": ("GPTJConfig", "GPTJForCausalLM", {**GPT, "rotary_dim": 8}, "checkpoint", "causal"),
+    "gpt_bigcode": ("GPTBigCodeConfig", "GPTBigCodeForCausalLM", GPT, "checkpoint", "causal"),
+    "ctrl": ("CTRLConfig", "CTRLLMHeadModel", {**GPT, "dff": 64}, "checkpoint", "causal"),
     "gpt_neo": ("GPTNeoConfig", "GPTNeoForCausalLM", NEO, "gpt_neo", "causal"),
     "t5": ("T5Config", "T5ForConditionalGeneration", T5, "t5", "encoder_decoder"),
     "mt5": ("MT5Config", "MT5ForConditionalGeneration", T5, "checkpoint", "encoder_decoder"),
@@ -142,6 +147,29 @@ def test_states_are_those_of_transformers(name: str, tmp_path: Path) -> None:
         assert agrees(ours), "the head gives the network's own logits"
 
 
+SHIFTED = {
+    "roberta": "Roberta",
+    "camembert": "Camembert",
+    "mpnet": "MPNet",
+    "longformer": "Longformer",
+    "data2vec-text": "Data2VecText",
+    "esm": "Esm",
+    "ibert": "IBert",
+}
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("kind", SHIFTED)
+def test_an_input_of_all_positions_is_read_and_a_longer_one_is_not(kind: str) -> None:
+    fields = SMALL | BERT | ENDS | {"pad_token_id": 1}
+    config = getattr(transformers, f"{SHIFTED[kind]}Config")(**fields)
+    network = getattr(transformers, f"{SHIFTED[kind]}ForMaskedLM")(config).eval()
+    most = int(files.positions(config.to_dict()))
+    network(input_ids=torch.full((1, most), 7))
+    with pytest.raises((IndexError, RuntimeError)):
+        network(input_ids=torch.full((1, most + 1), 7))
+
+
 @torch.inference_mode()
 @pytest.mark.parametrize("name", ["opt", "mt5", "gpt2", "bart"])
 def test_a_checkpoint_writes_by_transformers_search(name: str, tmp_path: Path) -> None:
@@ -153,6 +181,17 @@ def test_a_checkpoint_writes_by_transformers_search(name: str, tmp_path: Path) -
     greedy, found = writer.write_greedily(batch), writer.write(batch)
     assert torch.equal(greedy[:, : found.shape[1]], found)
     TextModel(writer.backbone, Protocol(max_target_length=6, num_beams=2), 3, 0).write(batch)
+
+
+@pytest.mark.parametrize("field", [{"clamp_len": 10**30}, {"is_encoder_decoder": True}])
+def test_a_configuration_that_is_odd_for_its_type_is_one_line(
+    field: dict[str, Any], tmp_path: Path
+) -> None:
+    make("xlnet").save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | field))
+    with suppress(ValueError):
+        adopt(tmp_path)
 
 
 def test_half_precision_becomes_whole(tmp_path: Path) -> None:

@@ -326,6 +326,8 @@ def test_damaged_json_is_one_line(own: Path, name: str, text: str) -> None:
         ("blueprint", "checkpoint", "config.json describes no network"),
         ("blueprint", "majority", "has weights that are not of the bert"),
         ("objective", "mlm", "objective must be a JSON object"),
+        ("objective", {"output": None}, "objective.output must be a JSON object"),
+        ("imported", None, "imported must be a JSON object"),
         ("embedding", {"pooling": "x"}, "embedding is invalid"),
     ],
 )
