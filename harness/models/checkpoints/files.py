@@ -14,7 +14,7 @@ from harness.data.digests import digest
 from harness.models import FAMILIES
 from harness.models.checkpoints import sentence_embeddings
 from harness.models.checkpoints.configuration import ADAPTER, check_config
-from harness.models.checkpoints.weight_files import WEIGHTS, damage, weights
+from harness.models.checkpoints.weight_files import WEIGHTS, damage, index_damage, weights
 
 CONFIG = "config.json"
 METADATA = "harness.json"
@@ -121,7 +121,8 @@ def problem(folder: Path) -> str:
         return missing
     if not weights(folder):
         return f"{folder} must contain weights, but has neither .safetensors nor .bin files"
-    return next((found for file in weights(folder) if (found := damage(file))), "")
+    damaged = next((found for file in weights(folder) if (found := damage(file))), "")
+    return damaged or index_damage(folder)
 
 
 def _tokenizer_problem(folder: Path) -> str:

@@ -11,6 +11,8 @@ from harness.data.digests import file_digest
 
 WEIGHTS = ("*.safetensors", "*.bin")
 """Formats of weights in order of preference."""
+SINGLE = {".safetensors": "model.safetensors", ".bin": "pytorch_model.bin"}
+"""Ending to the file that transformers reads before an index of several."""
 
 
 def weights(folder: Path) -> list[Path]:
@@ -19,6 +21,23 @@ def weights(folder: Path) -> list[Path]:
         if files := sorted(folder.glob(pattern)):
             return files
     return []
+
+
+def index_damage(folder: Path) -> str:
+    """The problem of the index of weights in several files, which must be those of `folder`; empty
+    if there is none, or transformers reads no index."""
+    names = {file.name for file in weights(folder)}
+    single = SINGLE[Path(min(names)).suffix] if names else ""
+    index = folder / f"{single}.index.json"
+    if single in {"", *names} or not index.is_file():
+        return ""
+    try:
+        named = {*json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return f"{index} must be a JSON object whose weight_map names the file of each weight"
+    if other := sorted(map(str, named - names)):
+        return f"{index} must name files of weights in its folder, but names {other[0]}"
+    return ""
 
 
 def num_weights(folder: Path | None) -> int:
