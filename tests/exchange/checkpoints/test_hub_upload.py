@@ -5,7 +5,7 @@ from typing import Any
 
 import huggingface_hub
 import pytest
-from huggingface_hub.errors import HFValidationError
+from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 from transformers import PreTrainedTokenizerFast
 from typer.testing import CliRunner
 
@@ -27,6 +27,8 @@ class Api:
     def create_repo(self, repo_id: str, **options: Any) -> str:
         if repo_id.count("/") > 1:
             raise HFValidationError(f"Repo id must be in the form 'name': '{repo_id}'.\nSee more.")
+        if repo_id == "me/offline":
+            raise HfHubHTTPError.__bases__[0]("[Errno 111] Connection refused")
         self.calls.append((repo_id, options))
         return f"https://huggingface.co/{repo_id}"
 
@@ -70,6 +72,11 @@ def test_the_command_uploads_with_or_without_a_folder(
     assert result.exit_code == 2
     assert "a/b/c cannot be written on the Hub: Repo id must be in the form" in result.output
     assert len(result.output.strip().splitlines()) == 1
+    result = CliRunner().invoke(app, ["export", key, "--push-to-hub", "me/offline", *store])
+    assert result.exit_code == 2
+    assert result.output == (
+        "me/offline cannot be written on the Hub: [Errno 111] Connection refused\n"
+    )
 
 
 def test_the_tokenizer_of_a_qwen_is_its_own(
