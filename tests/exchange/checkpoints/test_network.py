@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import (
     AutoModel,
     AutoModelForMaskedLM,
@@ -22,6 +22,7 @@ from harness.models import FAMILIES, MODELS, Size
 from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
 from harness.models.build import build, load
+from harness.models.checkpoints.sentence_embeddings import Dense, SentenceEmbedding
 
 TINY = Size(num_layers=2, hidden_size=32, num_heads=2, intermediate_size=128)
 TEXTS = ["the cat sat on the mat", "a dog saw the cat run", "the sun is over a red house"] * 5
@@ -125,6 +126,18 @@ def test_the_harness_loads_an_exported_network(name: str, wordpiece: Path, tmp_p
     ours, theirs = compared(backbone, again)
     torch.testing.assert_close(theirs, ours, atol=1e-6, rtol=1e-5)
     torch.testing.assert_close(again.token_logits(ours), backbone.token_logits(ours))
+
+
+def test_those_who_may_read_the_configuration_may_read_the_weights(
+    wordpiece: Path, tmp_path: Path
+) -> None:
+    backbone = small("bert", wordpiece)
+    backbone.embedding = SentenceEmbedding(dense=(Dense(in_features=32, out_features=8),))
+    backbone.projection = (nn.Sequential(nn.Linear(32, 8), nn.Tanh()),)
+    exported(backbone, wordpiece, tmp_path)
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert sum(path.suffix == ".safetensors" for path in files) == 5
+    assert len({path.stat().st_mode for path in files}) == 1
 
 
 def test_the_token_head_is_exported(wordpiece: Path, tmp_path: Path) -> None:
