@@ -40,8 +40,9 @@ class ArmModels:
         chosen = selection.of_experiment(self.results, self.arm, seed)
         with TemporaryDirectory() as folder:
             out = selection.export(chosen, self.results.store, Path(folder) / "model")
-            names = transformers.AutoConfig.from_pretrained(out).architectures or ["AutoModel"]
-            model = getattr(transformers, names[0]).from_pretrained(out)
+            names = transformers.AutoConfig.from_pretrained(out).architectures or [""]
+            made = getattr(transformers, names[0], transformers.AutoModel)  # code may be elsewhere
+            model = made.from_pretrained(out)
             # AutoTokenizer would build Qwen's published one, whatever our files hold.
             auto: Any = transformers.AutoTokenizer
             is_own = (out / METADATA).is_file()

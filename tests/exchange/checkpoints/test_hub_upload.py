@@ -1,5 +1,6 @@
 """Upload to the Hub, with its API replaced."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,18 @@ def test_the_tokenizer_of_a_qwen_is_its_own(
     monkeypatch.setattr(selection, "export", lambda *_: tmp_path / "out")
     tokens = study["none"].tokenizer(seed=0)("the cat sat")["input_ids"]
     assert tokens == PreTrainedTokenizerFast.from_pretrained(learned)("the cat sat")["input_ids"]
+
+
+def test_a_class_that_transformers_lacks_is_that_of_the_type(
+    study: Study,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    out = selection.export(selection.of_experiment(study.results, "none", 0), study.store, tmp_path)
+    config = json.loads((out / "config.json").read_text())
+    (out / "config.json").write_text(json.dumps(config | {"architectures": ["BertOfSomebody"]}))
+    monkeypatch.setattr(selection, "export", lambda *_: out)
+    assert type(study["none"].model(seed=0)).__name__ == "RobertaModel"
 
 
 def test_an_arm_gives_its_model_and_tokenizer(study: Study) -> None:  # noqa: F811
