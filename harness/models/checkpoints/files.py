@@ -34,7 +34,7 @@ INDEX = "*.index.json"
 """The index of weights in several files."""
 BESIDE = (INDEX, "generation_config.json")
 """Files that only an export copies."""
-SHIFTED = ("camembert", "data2vec-text", "esm", "ibert", "longformer", "mpnet", "xmod")
+SHIFTED = ("camembert", "data2vec-text", "esm", "ibert", "longformer", "luke", "mpnet", "xmod")
 """Model types beside RoBERTa's whose first position comes after the id of padding, 1."""
 IMPORT_VERSION = 2
 """Raised when the import of the same files changes; part of every fingerprint."""

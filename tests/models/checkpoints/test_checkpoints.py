@@ -156,6 +156,7 @@ SHIFTED = {
     "data2vec-text": "Data2VecText",
     "esm": "Esm",
     "ibert": "IBert",
+    "luke": "Luke",
 }
 
 
@@ -163,6 +164,7 @@ SHIFTED = {
 @pytest.mark.parametrize("kind", SHIFTED)
 def test_an_input_of_all_positions_is_read_and_a_longer_one_is_not(kind: str) -> None:
     fields = SMALL | BERT | ENDS | {"pad_token_id": 1}
+    fields |= {"entity_vocab_size": 10} if kind == "luke" else {}
     config = getattr(transformers, f"{SHIFTED[kind]}Config")(**fields)
     network = getattr(transformers, f"{SHIFTED[kind]}ForMaskedLM")(config).eval()
     most = int(files.positions(config.to_dict()))
