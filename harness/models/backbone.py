@@ -6,6 +6,7 @@ H hidden size, V vocabulary.
 
 import json
 from pathlib import Path
+from shutil import copymode
 from typing import Any, cast
 
 import torch
@@ -213,6 +214,8 @@ class Backbone(nn.Module):
         if self.imported:
             metadata["imported"] = self.imported
         (folder / METADATA).write_text(json.dumps(metadata, indent=2) + "\n")
+        for file in folder.rglob("*.safetensors"):  # safetensors lets nobody but the owner read it
+            copymode(folder / METADATA, file)
 
 
 def attention_mask_for(

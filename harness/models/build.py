@@ -150,7 +150,10 @@ def wrap(network: PreTrainedModel, name: str, family: str, representation: str) 
     backbone = Backbone(network, BLUEPRINTS[name], name, family, representation)
     if backbone.facts.kind == "checkpoint":
         accepted = inspect.signature(network.base_model.forward).parameters
-        types = getattr(network.config, "type_vocab_size", 2)
+        # Others without this field, such as GPT-J, add the embeddings of tokens 0 and 1.
+        types = getattr(
+            network.config, "type_vocab_size", 2 * (network.config.model_type == "xlnet")
+        )
         backbone.facts = replace(
             backbone.facts,
             representations=(representation,),

@@ -26,6 +26,7 @@ from transformers.pytorch_utils import Conv1D
 
 from harness.models import Architecture, Size
 from harness.models.blueprints import Blueprint, Tokens
+from harness.models.counts.shapes import GPT_WIDENING
 from harness.models.token_heads import LinearHead
 
 
@@ -65,8 +66,6 @@ WINDOW = 4096
 LOCAL_WINDOW = 256
 """The same of GPT-Neo's local layers (EleutherAI/gpt-neo, models/gpt2/gpt2.py). GPT-3's band is not
 published."""
-GPT_WIDENING = 4
-"""Ratio of GPT's feed-forward and hidden sizes, which is fixed in transformers."""
 
 
 def _gpt_fields(architecture: Architecture, size: Size, tokens: Tokens) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Token embeddings from word vectors of a file or a network."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -66,7 +67,7 @@ def read_vectors(path: Path, words: set[str], width: int, field: str) -> dict[st
     if not path.is_file():
         raise ValueError(f"model.vectors must be a file of word vectors, but {path} does not exist")
     found: dict[str, list[float]] = {}
-    with path.open(encoding="utf-8", newline="\n") as file:
+    with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
         for number, line in enumerate(file, 1):
             if number == 1 and (given := line.count(" ")) != width:
                 raise ValueError(
@@ -86,8 +87,9 @@ def read_vectors(path: Path, words: set[str], width: int, field: str) -> dict[st
 
 
 def _floats(values: list[str]) -> list[float] | None:
-    """The values as floats; None if one is not a number."""
+    """The values as floats; None if one is not a finite number."""
     try:
-        return [float(value) for value in values]
+        numbers = [float(value) for value in values]
     except ValueError:
         return None
+    return numbers if all(map(math.isfinite, numbers)) else None

@@ -38,7 +38,7 @@ from harness.models.checkpoints.loading import (
 from harness.models.checkpoints.networks import AUTO, HEADS
 from harness.models.checkpoints.objectives import TYPES, objective_name
 from harness.models.checkpoints.sentence_embeddings import SentenceEmbedding, read_embedding
-from harness.models.checkpoints.weight_files import weights_digest
+from harness.models.checkpoints.weight_files import index_damage, weights_digest
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.objective import Objective
 
@@ -66,9 +66,11 @@ def check_weights(folder: Path) -> None:
     them.
 
     Raises:
-        ValueError: they have not, or as `check_type`.
+        ValueError: they have not, an index names other files, or as `check_type`.
     """
     check_type(folder)
+    if why := index_damage(folder):
+        raise ValueError(why)
     is_own = (folder / METADATA).is_file()
     auto = blueprint_in(folder).network if is_own else AUTO[_objective(folder).representation]
     check_shapes(auto, folder)
@@ -144,7 +146,10 @@ def check_type(folder: Path) -> None:
     known = AUTO[OBJECTIVES[objective_name(config)].components[-1][1].representation]
     if transformers.CONFIG_MAPPING[kind] not in known._model_mapping:
         raise ValueError(f"{folder / CONFIG}: a {kind} is no model of text with a token head")
-    described(folder)
+    own = described(folder)
+    for name in ("vocab_size", "hidden_size"):
+        if not isinstance(getattr(own, name, None), int):  # of models of models
+            raise ValueError(f"{folder / CONFIG}: the type {kind} must have a {name}, but has none")
 
 
 def _read(folder: Path, representation: str) -> Loaded:
@@ -167,7 +172,7 @@ def _read(folder: Path, representation: str) -> Loaded:
 def _fitted(network: PreTrainedModel, representation: str, headless: bool) -> Backbone:
     """A backbone with the first blueprint, or else the first head, that reproduces the logits."""
     config: Any = network.config
-    if config.is_encoder_decoder and config.decoder_start_token_id is None:
+    if config.is_encoder_decoder and getattr(config, "decoder_start_token_id", None) is None:
         config.decoder_start_token_id = config.bos_token_id or config.pad_token_id or 0
     family = TYPES.get(config.model_type)
     if family and not headless and representation == FAMILIES[family].representations[0]:
@@ -190,7 +195,7 @@ def agrees(backbone: Backbone) -> bool:
     try:
         theirs = backbone.network(**inputs).logits
         ours = backbone.token_logits(backbone(**inputs).last_hidden_state)
-    except (AttributeError, KeyError, TypeError, RuntimeError, ValueError):
+    except UNREADABLE:
         return False
     if ours.shape != theirs.shape:
         return False

@@ -92,6 +92,11 @@ def test_vectors_of_a_file(tmp_path: Path) -> None:
         ((f"the {numbers(1)}", "cat 1 2"), r"txt:2: a line must be a word and 8 numbers, .* 'cat"),
         ((f"the {numbers(1)}", f"cat {numbers(1)} 9"), r"txt:2: a line must be a word and 8"),
         ((f"the {numbers(1)}", f"cat x{numbers(1)}"), r"txt:2: a line must be a word and 8"),
+        ((f"the nan {numbers(1)[2:]}",), r"txt:1: a line must be a word and 8"),
+        (
+            (f"the {numbers(1)}", "cat" + 8 * " 1e999"),
+            r"txt:2: a line must be a word and 8",
+        ),
         (("the 1 2 3",), r"txt:1: the vectors have 3 numbers, .* set size.hidden_size to 3"),
     ],
 )
@@ -100,6 +105,13 @@ def test_a_malformed_file_is_named_with_its_line(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         init_embeddings(backbone_of(), glove(tmp_path, *lines), WORDS)
+
+
+def test_words_in_another_encoding_are_other_words(tmp_path: Path) -> None:
+    """Files of words from the web have some that are no UTF-8; numbers are ASCII in any case."""
+    path = tmp_path / "latin1.txt"
+    path.write_bytes(f"caf\xe9 {numbers(5)}\nthe {numbers(1)}\n".encode("latin1"))
+    assert init_embeddings(backbone_of(), path, WORDS) == 1
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

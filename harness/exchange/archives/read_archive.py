@@ -29,6 +29,12 @@ MAX_NAME = 255
 """Bytes of the name of a file or folder."""
 
 
+MAX_PATH = 1000
+"""Characters of the name of a member."""
+DAMAGED = (lzma.LZMAError, EOFError, tarfile.TarError, ValueError, ArithmeticError)
+"""What the readers of both formats raise, ValueError for numbers in heads that are none."""
+
+
 @dataclass(frozen=True)
 class Archive:
     """An archive whose files were compared with their digests, in a temporary folder."""
@@ -86,7 +92,7 @@ def _clear_errors(path: Path) -> Iterator[None]:
         raise ValueError(f"there is no file {path}")
     try:
         yield
-    except (lzma.LZMAError, EOFError, tarfile.TarError, _WrongContentError) as error:
+    except (*DAMAGED, _WrongContentError) as error:
         reason = str(error).partition("\n")[0]
         raise ValueError(f"{path} must be an intact archive, but: {reason}") from None
 
@@ -127,7 +133,7 @@ def _decompress(path: Path, out: IO[bytes]) -> None:
 
 def _read_manifest(tar: tarfile.TarFile) -> Manifest:
     first = tar.next()
-    file = tar.extractfile(first) if first and first.isreg() and first.name == MANIFEST else None
+    file = _file(tar, first) if first and first.name == MANIFEST else None
     if file is None:
         raise _WrongContentError(f"its first file is not {MANIFEST}")
     if first and first.size > MAX_MANIFEST_BYTES:
@@ -157,9 +163,9 @@ def _extract(tar: tarfile.TarFile, manifest: Manifest, folder: Path) -> None:
     found: dict[str, dict[PurePath, str]] = {stage.key: {} for stage in manifest.stages}
     while member := tar.next():
         parts = member.name.split("/")
-        file = tar.extractfile(member) if member.isreg() else None
+        file = _file(tar, member)
         if file is None or len(parts) < 2 or parts[0] not in found or not all(map(_is_name, parts)):
-            raise _WrongContentError(f"{member.name!r} is no file of a stage")
+            raise _WrongContentError(f"{member.name[:MAX_NAME]!r} is no file of a stage")
         target = folder.joinpath(*parts)
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -170,6 +176,13 @@ def _extract(tar: tarfile.TarFile, manifest: Manifest, folder: Path) -> None:
     for stage in manifest.stages:
         if digest_of(found[stage.key]) != stage.digest:
             raise _WrongContentError(f"files of stage {stage.key} are missing or changed")
+
+
+def _file(tar: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes] | None:
+    """The content of a member; null if it is no file, or a sparse one, whose holes are longer than
+    any archive."""
+    is_file = member.isreg() and not member.issparse() and len(member.name) <= MAX_PATH
+    return tar.extractfile(member) if is_file else None
 
 
 def _copy(file: IO[bytes], out: IO[bytes]) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from harness.analysis.results import Results
 from harness.exchange.checkpoints import hub_upload, selection
+from harness.models.checkpoints.files import METADATA
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,14 @@ class ArmModels:
         chosen = selection.of_experiment(self.results, self.arm, seed)
         with TemporaryDirectory() as folder:
             out = selection.export(chosen, self.results.store, Path(folder) / "model")
-            names = transformers.AutoConfig.from_pretrained(out).architectures or ["AutoModel"]
-            model = getattr(transformers, names[0]).from_pretrained(out)
-            return model, transformers.AutoTokenizer.from_pretrained(out)
+            names = transformers.AutoConfig.from_pretrained(out).architectures or [""]
+            made = getattr(transformers, names[0], transformers.AutoModel)  # code may be elsewhere
+            model = made.from_pretrained(out)
+            # AutoTokenizer would build Qwen's published one, whatever our files hold.
+            auto: Any = transformers.AutoTokenizer
+            is_own = (out / METADATA).is_file()
+            tokenizer = transformers.PreTrainedTokenizerFast if is_own else auto
+            return model, tokenizer.from_pretrained(out)
 
     def push_to_hub(self, repo_id: str, seed: int | None = None, private: bool = False) -> str:
         """Uploads model, tokenizer and model card to the Hugging Face Hub; the token is that of

@@ -26,6 +26,8 @@ def push_to_hub(
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
+    # Of the package for HTTP, which is another one in each release; so without a connection.
+    any_http_error: type[Exception] = HfHubHTTPError.__bases__[0]
     with TemporaryDirectory() as name:
         folder = selection.export(selected, store, Path(name) / "model")
         try:
@@ -33,7 +35,7 @@ def push_to_hub(
             address = api.create_repo(repo_id, private=private, exist_ok=True)
             message = f"{selected.card.name}, by pretraining-harness"
             api.upload_folder(repo_id=repo_id, folder_path=folder, commit_message=message)
-        except (HfHubHTTPError, HFValidationError, OSError) as error:
+        except (any_http_error, HFValidationError, OSError) as error:
             reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
             raise ValueError(f"{repo_id} cannot be written on the Hub: {reason}") from error
     return str(address)

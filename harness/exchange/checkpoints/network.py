@@ -14,6 +14,7 @@ from harness.exchange.checkpoints.sentence_modules import (
     embeds_texts,
     write_modules,
 )
+from harness.finetuning.heads.classifier import has_segments
 from harness.finetuning.protocol import Protocol
 from harness.models import FAMILIES
 from harness.models.backbone import Backbone
@@ -23,9 +24,9 @@ from harness.models.checkpoints.files import positions, read_config, read_metada
 from harness.models.encoder_decoders import T5
 
 NO_HEAD = "There is no token head in these files, because none was trained for its states."
-HEAD_TIED = (
-    "The token head is not tied to the embedding, as in T5 v1.1; transformers 5 ties them when it "
-    "loads a head, so only AutoModel gives this network."
+HEAD_UNTIED = (
+    "The token head is not tied to the embedding, as in T5 v1.1; transformers 5 warns that its "
+    "configuration ties them, and leaves them as they are."
 )
 
 HEAD_DECODES = (
@@ -119,7 +120,7 @@ def notes(backbone: Backbone) -> list[str]:
     if backbone.embedding and not embeds_texts(backbone):
         found.append("The checkpoint defines embeddings of texts, which these files do not state.")
     if backbone.family == "t5" and not backbone.network.config.scale_decoder_outputs:
-        found.append(HEAD_TIED)
+        found.append(HEAD_UNTIED)
     if backbone.blueprint.token_stack:
         found.append(HEAD_DECODES)
     if backbone.network.config.model_type == "qwen2":
@@ -153,7 +154,8 @@ def _write_tokenizer(backbone: Backbone, folder: Path, out: Path) -> None:
     tokenizer.save_pretrained(out)
     path = out / "tokenizer_config.json"
     settings = json.loads(path.read_text())
-    segments = ["token_type_ids"] if backbone.facts.segments else []
+    has_types = backbone.facts.segments and has_segments(backbone)
+    segments = ["token_type_ids"] if has_types else []
     # transformers omits this field
     settings["model_input_names"] = ["input_ids", *segments, "attention_mask"]
     path.write_text(json.dumps(settings, indent=2) + "\n")

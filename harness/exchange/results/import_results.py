@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from harness.exchange.results.example_values import check_values
 from harness.exchange.results.schema import (
     CELL,
     EXAMPLES,
@@ -161,7 +162,8 @@ def _load(path: Path, schema: pa.Schema) -> pa.Table:
 
 
 def _check_examples(path: Path, examples: pd.DataFrame, scores: pd.DataFrame) -> None:
-    """Raises ValueError for examples of a run without a score, and for duplicates."""
+    """Raises ValueError for examples of a run without a score, for duplicates, and for values that
+    boards could not read."""
     runs = set(scores[["source", *CELL]].itertuples(index=False, name=None))
     found = set(examples[["source", *CELL]].drop_duplicates().itertuples(index=False, name=None))
     if unknown := sorted(found - runs):
@@ -171,3 +173,4 @@ def _check_examples(path: Path, examples: pd.DataFrame, scores: pd.DataFrame) ->
     names = ["source", *CELL, "index"]
     if len(twice := examples[examples.duplicated(names)]):
         raise ValueError(f"{path}: an example is given twice: {twice[names].iloc[0].to_dict()}")
+    check_values(path, examples)

@@ -69,7 +69,8 @@ def load_dense(folder: Path, layers: Sequence[Dense]) -> nn.Sequential:
 def _filled(layers: Sequence[Dense], weights: dict[str, Tensor], folder: Path) -> nn.Sequential:
     """Layers with the weights of a folder; each is a linear one and its activation."""
     made = nn.Sequential()
-    for one in layers:
+    for number, one in enumerate(layers):
+        _check_shape(weights.get(f"{2 * number}.weight"), one, folder)
         sizes = {"in_features": one.in_features, "out_features": one.out_features}
         made.append(nn.utils.skip_init(nn.Linear, **sizes, bias=one.bias))
         made.append(MAKERS[one.activation]())
@@ -80,6 +81,17 @@ def _filled(layers: Sequence[Dense], weights: dict[str, Tensor], folder: Path) -
     if not all(weight.isfinite().all() for weight in weights.values()):
         raise ValueError(f"the weights of the Dense modules of {folder} must be finite")
     return made
+
+
+def _check_shape(weight: Tensor | None, layer: Dense, folder: Path) -> None:
+    """Raises ValueError for a layer of another size than its weights, before memory is taken."""
+    found = None if weight is None else [*weight.shape]
+    described = [layer.out_features, layer.in_features]
+    if found != described:
+        raise ValueError(
+            f"the Dense modules of {folder} are damaged: a weight must have the shape {described}, "
+            f"but has {found or 'no values'}"
+        )
 
 
 def _tensors(file: Path) -> dict[str, Tensor]:

@@ -14,7 +14,7 @@ from harness.data.digests import digest
 from harness.models import FAMILIES
 from harness.models.checkpoints import sentence_embeddings
 from harness.models.checkpoints.configuration import ADAPTER, check_config
-from harness.models.checkpoints.weight_files import WEIGHTS, damage, weights
+from harness.models.checkpoints.weight_files import WEIGHTS, damage, index_damage, weights
 
 CONFIG = "config.json"
 METADATA = "harness.json"
@@ -34,6 +34,8 @@ INDEX = "*.index.json"
 """The index of weights in several files."""
 BESIDE = (INDEX, "generation_config.json")
 """Files that only an export copies."""
+SHIFTED = ("camembert", "data2vec-text", "esm", "ibert", "longformer", "luke", "mpnet", "xmod")
+"""Model types beside RoBERTa's whose first position comes after the id of padding, 1."""
 IMPORT_VERSION = 2
 """Raised when the import of the same files changes; part of every fingerprint."""
 HUB_IMPORT_VERSION = 3
@@ -119,7 +121,8 @@ def problem(folder: Path) -> str:
         return missing
     if not weights(folder):
         return f"{folder} must contain weights, but has neither .safetensors nor .bin files"
-    return next((found for file in weights(folder) if (found := damage(file))), "")
+    damaged = next((found for file in weights(folder) if (found := damage(file))), "")
+    return damaged or index_damage(folder)
 
 
 def _tokenizer_problem(folder: Path) -> str:
@@ -195,8 +198,15 @@ def read_metadata(folder: Path) -> dict[str, Any]:
             raise ValueError(
                 f"{file}: {name} must be one of {', '.join(allowed)}, but is {metadata.get(name)!r}"
             )
-    if not isinstance(metadata.get("objective", {}), dict):
-        raise ValueError(f"{file}: objective must be a JSON object")
+    parts = {
+        "objective": metadata.get("objective", {}),
+        "imported": metadata.get("imported", {}),
+    }
+    if isinstance(parts["objective"], dict):
+        parts["objective.output"] = parts["objective"].get("output", {})
+    for name, part in parts.items():
+        if not isinstance(part, dict):
+            raise ValueError(f"{file}: {name} must be a JSON object")
     if (own := metadata.get("embedding")) is not None:
         try:
             sentence_embeddings.SentenceEmbedding.read(own)
@@ -238,5 +248,6 @@ def positions(config: Mapping[str, Any]) -> float:
     """Maximum input length in tokens; infinite if the configuration has none."""
     names = ("max_position_embeddings", "n_positions", "max_seq_len")
     given = [config[name] for name in names if isinstance(config.get(name), int)]
-    offset = 2 if "roberta" in str(config.get("model_type")) else 0  # before the first position
+    kind = str(config.get("model_type"))
+    offset = 2 if "roberta" in kind or kind in SHIFTED else 0  # before the first position
     return given[0] - offset if given and given[0] > 0 else math.inf

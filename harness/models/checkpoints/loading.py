@@ -13,15 +13,10 @@ from safetensors import SafetensorError
 from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
 
 from harness.models.checkpoints.files import CONFIG
-from harness.models.checkpoints.weight_files import tensor_shapes
+from harness.models.checkpoints.weight_files import OLD_BUFFERS, tensor_shapes
 
 ENCODER_DECODER = ("encoder", "decoder", "shared")
 """Parts of an encoder-decoder beside its `base_model_prefix`."""
-OLD_BUFFERS = (
-    *(".attn.bias", ".attn.masked_bias", ".attn.attention.bias", ".attn.attention.masked_bias"),
-    *(".attention.bias", ".attention.masked_bias", ".inv_freq", ".position_ids", ".version"),
-)
-"""Constants in files of earlier versions of transformers, such as causal masks."""
 UNREADABLE = (
     *(OSError, ValueError, RuntimeError, SafetensorError, pickle.UnpicklingError, EOFError),
     # of configurations with values that no network has, and of packages that they ask for

@@ -173,7 +173,12 @@ def _max_length(folder: Path) -> int | None:
     if "transformer_task" in config:
         length = _read(folder / "tokenizer_config.json").get("model_max_length")
         return length if isinstance(length, int) and length < UNLIMITED else None
-    return config.get("max_seq_length")
+    length = config.get("max_seq_length")
+    if length is not None and (type(length) is not int or length < 1):
+        raise ValueError(
+            f"{folder / LENGTH}: max_seq_length must be a number of tokens, but is {length!r}"
+        )
+    return length
 
 
 def _modes(folder: Path, modules: Sequence[dict[str, str]]) -> list[str]:
@@ -181,7 +186,13 @@ def _modes(folder: Path, modules: Sequence[dict[str, str]]) -> list[str]:
     paths = [module["path"] for module in modules if _kind(module) == "Pooling"]
     pooling = _read(folder / paths[-1] / "config.json") if paths else {}
     new = pooling.get("pooling_mode", [])
-    named = [NEW_MODES.get(mode, mode) for mode in ([new] if isinstance(new, str) else new)]
+    new = [new] if isinstance(new, str) else new
+    if not isinstance(new, list) or not all(isinstance(mode, str) for mode in new):
+        raise ValueError(
+            f"{folder / paths[-1] / 'config.json'}: pooling_mode must be a name or a list of "
+            f"names, but is {new!r}"
+        )
+    named = [NEW_MODES.get(mode, mode) for mode in new]
     used = [name for name, on in pooling.items() if on is True and name.startswith("pooling")]
     order = [*POOLINGS, *used]  # unknown ones last
     return named or sorted(used, key=order.index)
@@ -228,7 +239,7 @@ def _module_files(folder: Path) -> Iterator[Path]:
 
 def _modules(folder: Path) -> list[dict[str, str]]:
     modules: Any = _json(folder / MODULES)
-    if not isinstance(modules, list) or not all({"type", "path"} <= {*one} for one in modules):
+    if not isinstance(modules, list) or not all(map(_is_module, modules)):
         raise ValueError(f"{folder / MODULES} must be a list of modules with type and path")
     for one in modules:
         path = PurePosixPath(one["path"])
@@ -239,18 +250,29 @@ def _modules(folder: Path) -> list[dict[str, str]]:
     return modules
 
 
+def _is_module(one: Any) -> bool:
+    """Whether an entry of MODULES is an object whose type and path are text."""
+    return isinstance(one, dict) and all(isinstance(one.get(key), str) for key in ("type", "path"))
+
+
 def _kind(module: dict[str, str]) -> str:
     return module["type"].rpartition(".")[2]
 
 
 def _read(file: Path) -> dict[str, Any]:
-    """The JSON object in a file; empty if there is no file."""
-    content: dict[str, Any] = _json(file) if file.is_file() else {}
+    """The JSON object in a file; empty if there is no file.
+
+    Raises:
+        ValueError: it is not a JSON object.
+    """
+    content: Any = _json(file) if file.is_file() else {}
+    if not isinstance(content, dict):
+        raise ValueError(f"{file} must be a JSON object")
     return content
 
 
 def _json(file: Path) -> Any:
     try:
         return json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{file} is not JSON: {error}") from error

@@ -11,6 +11,16 @@ from harness.data.digests import file_digest
 
 WEIGHTS = ("*.safetensors", "*.bin")
 """Formats of weights in order of preference."""
+OLD_BUFFERS = (
+    *(".attn.bias", ".attn.masked_bias", ".attn.attention.bias", ".attn.attention.masked_bias"),
+    *(".attention.bias", ".attention.masked_bias", ".inv_freq", ".position_ids", ".version"),
+)
+"""Constants in files of earlier versions of transformers, such as causal masks."""
+CONSTANTS = ("final_logits_bias", "embeddings.spelling", "position_embeddings.table", "wpe.table")
+"""Ends of the names of other constants: of BART, and of our networks with characters of tokens, or
+sines and cosines."""
+SINGLE = {".safetensors": "model.safetensors", ".bin": "pytorch_model.bin"}
+"""Ending to the file that transformers reads before an index of several."""
 
 
 def weights(folder: Path) -> list[Path]:
@@ -21,9 +31,49 @@ def weights(folder: Path) -> list[Path]:
     return []
 
 
+def index_damage(folder: Path) -> str:
+    """The problem of the index of weights in several files, which must be those of `folder`; empty
+    if there is none, or transformers reads no index."""
+    names = {file.name for file in weights(folder)}
+    single = SINGLE[Path(min(names)).suffix] if names else ""
+    index = folder / f"{single}.index.json"
+    if single in {"", *names} or not index.is_file():
+        return ""
+    try:
+        named = {*json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return f"{index} must be a JSON object whose weight_map names the file of each weight"
+    if other := sorted(map(str, named - names)):
+        return f"{index} must name files of weights in its folder, but names {other[0]}"
+    return ""
+
+
 def num_weights(folder: Path | None) -> int:
-    """Number of weights in the safetensors files, heads included; 0 if unknown."""
-    return sum(math.prod(shape) for shape in tensor_shapes(folder).values()) if folder else 0
+    """Number of weights in the safetensors files, heads included, without constants; 0 if
+    unknown."""
+    shapes = tensor_shapes(folder) if folder else {}
+    fixed = _fixed_positions(folder) if folder else ()
+    return sum(
+        math.prod(shape)
+        for name, shape in shapes.items()
+        if not name.endswith((*CONSTANTS, *fixed)) and not _is_buffer(name, shape)
+    )
+
+
+def _is_buffer(name: str, shape: list[int]) -> bool:
+    """Whether a tensor is one of OLD_BUFFERS; a vector `attention.bias` may be a weight."""
+    is_weight = name.endswith(".bias") and len(shape) == 1
+    return name.endswith(OLD_BUFFERS) and not is_weight
+
+
+def _fixed_positions(folder: Path) -> tuple[str, ...]:
+    """The ends of the names of fixed sines and cosines, which our Transformer saves."""
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return ()
+    is_marian = isinstance(config, dict) and config.get("model_type") == "marian"
+    return ("embed_positions.weight",) if is_marian else ()
 
 
 def tensor_shapes(folder: Path) -> dict[str, list[int]]:

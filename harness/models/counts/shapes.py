@@ -9,6 +9,8 @@ TRANSFORMED = (
 )  # fmt: skip
 """Families with a dense layer before the output matrix."""
 
+GPT_WIDENING = 4
+"""Ratio of GPT's feed-forward and hidden sizes, which is fixed in transformers."""
 MASK_DECODER_STEPS = 2
 """Times that DeBERTa's enhanced mask decoder applies the last layer (microsoft/DeBERTa,
 apps/models/masked_language_model.py; He et al. 2021, section 3.2, call it n)."""

@@ -11,18 +11,10 @@ from harness.pretraining.objectives.transforms.identifiers import MaskedIdentifi
 from harness.pretraining.objectives.transforms.spans import SpanCorruption, spans_needed
 from harness.pretraining.recipes.pair_compatibility import mark_problems, pair_problems
 from harness.pretraining.recipes.position_compatibility import position_problems, room_problems
+from harness.pretraining.recipes.size_compatibility import size_problems
 from harness.pretraining.recipes.static_compatibility import embedding_problems, static_problems
 from harness.pretraining.settings import PretrainSettings
 from harness.pretraining.steps import planned_steps
-
-OWN_HEAD_SIZE = ("t5", "llama", "mistral", "gemma")
-"""Families whose head size is free."""
-HALVED = {
-    "two_way_gpt2": ("hidden_size", "num_heads", "intermediate_size"),
-    "bilstm": ("hidden_size",),
-    "elmo": ("hidden_size",),
-}
-"""Family to the sizes of which each direction has half."""
 
 
 def incompatibilities(run: PretrainSettings) -> Iterator[str]:
@@ -51,23 +43,7 @@ def incompatibilities(run: PretrainSettings) -> Iterator[str]:
 
 
 def _network(run: PretrainSettings) -> Iterator[str]:
-    family = run.model.family
-    if run.size.head_dim and family not in OWN_HEAD_SIZE:
-        yield (
-            f"size.head_dim belongs to {', '.join(OWN_HEAD_SIZE)}, but family is {family}; "
-            "leave it out"
-        )
-    for name in HALVED.get(family, ()):
-        if getattr(run.size, name) % 2:
-            yield (
-                f"size.{name} of a {family} must be even, half for each direction, but is "
-                f"{getattr(run.size, name)}"
-            )
-    keys = run.model.num_kv_heads
-    if keys and run.size.num_heads % keys:
-        yield (
-            f"model.num_kv_heads must divide size.num_heads = {run.size.num_heads}, but is {keys}"
-        )
+    yield from size_problems(run)
     two_stacks = run.representation == "encoder_decoder"
     if not two_stacks and (run.model.share_decoder or run.model.num_decoder_layers):
         yield (

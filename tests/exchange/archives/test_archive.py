@@ -285,6 +285,7 @@ WRONG = [
     (added("{}"), "is no file of a stage"),
     (added("{}/\udcff"), "is no file of a stage"),
     (added("{}/" + 300 * "x"), "is no file of a stage"),
+    (added("{}" + 50 * ("/" + 100 * "x")), "is no file of a stage"),
     (lambda members: members.append(members[1]), "' is there twice"),
     (lambda members: added(members[1][0] + "/below")(members), "/below' is there twice"),
     (lambda members: members.insert(0, (MANIFEST, b"[" * 100_000)), "archive.json is not JSON"),
@@ -332,6 +333,40 @@ def test_keys_that_are_paths_and_links_are_refused(archive: Path, tmp_path: Path
         opened(tmp_path / "link.tar.xz", "kept"),
     ):
         pass
+
+
+SPARSE = {"GNU.sparse.map": "999999999999,1", "GNU.sparse.size": "1000000000000"}
+
+
+@pytest.mark.parametrize("at_manifest", [False, True])
+@pytest.mark.parametrize(
+    ("heads", "message"),
+    [
+        (SPARSE, "/sparse' is no file of a stage|its first file is not archive.json"),
+        ({"GNU.sparse.map": "x", "GNU.sparse.size": "5"}, "must be an intact archive, but: inv"),
+        ({"GNU.sparse.major": "1", "GNU.sparse.minor": "0"}, "must be an intact archive, but: "),
+        ({"size": str(10**40)}, "must be an intact archive, but: "),
+    ],
+)
+def test_heads_of_members_that_are_larger_than_their_content_are_refused(
+    heads: dict[str, str], message: str, at_manifest: bool, archive: Path, tmp_path: Path
+) -> None:
+    """The holes of a sparse file take no room in an archive, but would fill the disk."""
+    with tarfile.open(archive) as tar:
+        first = tar.next()
+        assert first
+        manifest = tar.extractfile(first).read()  # type: ignore[union-attr]
+    key = json.loads(manifest)["stages"][0]["key"]
+    path = tmp_path / "sparse.tar.xz"
+    with tarfile.open(path, "w:xz", format=tarfile.PAX_FORMAT) as tar:
+        first.pax_headers = heads if at_manifest else {}
+        tar.addfile(first, io.BytesIO(manifest))
+        member = tarfile.TarInfo(f"{key}/sparse")
+        member.size, member.pax_headers = 1, {} if at_manifest else heads
+        tar.addfile(member, io.BytesIO(b"x"))
+    with pytest.raises(ValueError, match=message) as error, opened(path, "kept"):
+        pass
+    assert str(path) in str(error.value) and "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("place", [0, 10, 0.3, 0.6, 0.9, -1, -30])

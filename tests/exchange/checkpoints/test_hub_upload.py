@@ -1,15 +1,21 @@
 """Upload to the Hub, with its API replaced."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import huggingface_hub
 import pytest
-from huggingface_hub.errors import HFValidationError
+from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+from transformers import PreTrainedTokenizerFast
 from typer.testing import CliRunner
 
 from harness.cli.app import app
+from harness.data.tokenizers import Tokenizer
+from harness.data.tokenizers.training import train
+from harness.exchange.checkpoints import selection
 from harness.study import Study
+from tests.exchange.checkpoints.test_network import TEXTS, exported, small
 from tests.exchange.checkpoints.test_selection import study  # noqa: F401
 
 
@@ -22,6 +28,8 @@ class Api:
     def create_repo(self, repo_id: str, **options: Any) -> str:
         if repo_id.count("/") > 1:
             raise HFValidationError(f"Repo id must be in the form 'name': '{repo_id}'.\nSee more.")
+        if repo_id == "me/offline":
+            raise HfHubHTTPError.__bases__[0]("[Errno 111] Connection refused")
         self.calls.append((repo_id, options))
         return f"https://huggingface.co/{repo_id}"
 
@@ -65,6 +73,37 @@ def test_the_command_uploads_with_or_without_a_folder(
     assert result.exit_code == 2
     assert "a/b/c cannot be written on the Hub: Repo id must be in the form" in result.output
     assert len(result.output.strip().splitlines()) == 1
+    result = CliRunner().invoke(app, ["export", key, "--push-to-hub", "me/offline", *store])
+    assert result.exit_code == 2
+    assert result.output == (
+        "me/offline cannot be written on the Hub: [Errno 111] Connection refused\n"
+    )
+
+
+def test_the_tokenizer_of_a_qwen_is_its_own(
+    study: Study,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """AutoTokenizer would build Qwen's published one."""
+    learned = tmp_path / "learned"
+    train(Tokenizer.model_validate({"vocab_size": 320}), iter(TEXTS), learned)
+    exported(small("qwen2", learned), learned, tmp_path)
+    monkeypatch.setattr(selection, "export", lambda *_: tmp_path / "out")
+    tokens = study["none"].tokenizer(seed=0)("the cat sat")["input_ids"]
+    assert tokens == PreTrainedTokenizerFast.from_pretrained(learned)("the cat sat")["input_ids"]
+
+
+def test_a_class_that_transformers_lacks_is_that_of_the_type(
+    study: Study,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    out = selection.export(selection.of_experiment(study.results, "none", 0), study.store, tmp_path)
+    config = json.loads((out / "config.json").read_text())
+    (out / "config.json").write_text(json.dumps(config | {"architectures": ["BertOfSomebody"]}))
+    monkeypatch.setattr(selection, "export", lambda *_: out)
+    assert type(study["none"].model(seed=0)).__name__ == "RobertaModel"
 
 
 def test_an_arm_gives_its_model_and_tokenizer(study: Study) -> None:  # noqa: F811

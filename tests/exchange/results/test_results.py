@@ -496,6 +496,36 @@ def test_examples_must_belong_to_a_score(file: Path, tmp_path: Path) -> None:
         import_results(file, Store(tmp_path / "other"))
 
 
+NO_COUNTS = "counts must be JSON of metrics with lists of numbers"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        *(({"label": text}, "label must be JSON of") for text in ("{", '{"a": 1}', 20_000 * "[")),
+        ({"prediction": f"[{10**400}]"}, "prediction must be JSON of a number, a text or a list"),
+        *(({"counts": text}, NO_COUNTS) for text in ("inf", "3", "[1]", '"accuracy"', "NaN")),
+        *(({"counts": f'{{"accuracy": {v}}}'}, NO_COUNTS) for v in ('"x"', "null", "1", "[]")),
+        ({"counts": '{"accuracy": [1, "x"]}'}, NO_COUNTS),
+        ({"counts": 20_000 * "["}, NO_COUNTS),
+        ({"counts": '{"accuracy": [1]}'}, "counts of accuracy must be those of .* but are 1 in"),
+        (
+            {"counts": ['{"f1": [1, 1]}', '{"f1": [1, 1, 1]}', None, None]},
+            "all examples of a run must have as many counts of f1, but they have 2 and 3",
+        ),
+    ],
+)
+def test_wrong_values_of_examples_are_refused_in_one_line(
+    changes: dict[str, Any], message: str, file: Path, tmp_path: Path
+) -> None:
+    """A board that reads them would fail, with each of these results in the store."""
+    rewritten(examples_path(file), EXAMPLES, **changes)
+    with pytest.raises(ValueError, match=message) as error:
+        import_results(file, Store(tmp_path / "other"))
+    assert "\n" not in str(error.value) and len(str(error.value)) < 500
+    assert imported_scores(Store(tmp_path / "other")) is None
+
+
 def test_there_must_be_something_to_export(tmp_path: Path, study: Study) -> None:
     with pytest.raises(ValueError, match=r"ends with \.parquet"):
         export_results([runs_of_results(study.results)], tmp_path / "x.csv")

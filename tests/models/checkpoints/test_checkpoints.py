@@ -4,6 +4,7 @@ import json
 import pickle
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from safetensors.torch import save_file
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
@@ -86,6 +88,10 @@ NETWORKS: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
     "qwen2": ("Qwen2Config", "Qwen2ForCausalLM", KIN, "qwen2", "causal"),
     "gemma": ("GemmaConfig", "GemmaForCausalLM", KIN, "gemma", "causal"),
     "opt": ("OPTConfig", "OPTForCausalLM", OPT, "opt", "causal"),
+    # These read token types as tokens.
+    "gptj": ("GPTJConfig", "GPTJForCausalLM", {**GPT, "rotary_dim": 8}, "checkpoint", "causal"),
+    "gpt_bigcode": ("GPTBigCodeConfig", "GPTBigCodeForCausalLM", GPT, "checkpoint", "causal"),
+    "ctrl": ("CTRLConfig", "CTRLLMHeadModel", {**GPT, "dff": 64}, "checkpoint", "causal"),
     "gpt_neo": ("GPTNeoConfig", "GPTNeoForCausalLM", NEO, "gpt_neo", "causal"),
     "t5": ("T5Config", "T5ForConditionalGeneration", T5, "t5", "encoder_decoder"),
     "mt5": ("MT5Config", "MT5ForConditionalGeneration", T5, "checkpoint", "encoder_decoder"),
@@ -142,6 +148,31 @@ def test_states_are_those_of_transformers(name: str, tmp_path: Path) -> None:
         assert agrees(ours), "the head gives the network's own logits"
 
 
+SHIFTED = {
+    "roberta": "Roberta",
+    "camembert": "Camembert",
+    "mpnet": "MPNet",
+    "longformer": "Longformer",
+    "data2vec-text": "Data2VecText",
+    "esm": "Esm",
+    "ibert": "IBert",
+    "luke": "Luke",
+}
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("kind", SHIFTED)
+def test_an_input_of_all_positions_is_read_and_a_longer_one_is_not(kind: str) -> None:
+    fields = SMALL | BERT | ENDS | {"pad_token_id": 1}
+    fields |= {"entity_vocab_size": 10} if kind == "luke" else {}
+    config = getattr(transformers, f"{SHIFTED[kind]}Config")(**fields)
+    network = getattr(transformers, f"{SHIFTED[kind]}ForMaskedLM")(config).eval()
+    most = int(files.positions(config.to_dict()))
+    network(input_ids=torch.full((1, most), 7))
+    with pytest.raises((IndexError, RuntimeError)):
+        network(input_ids=torch.full((1, most + 1), 7))
+
+
 @torch.inference_mode()
 @pytest.mark.parametrize("name", ["opt", "mt5", "gpt2", "bart"])
 def test_a_checkpoint_writes_by_transformers_search(name: str, tmp_path: Path) -> None:
@@ -153,6 +184,64 @@ def test_a_checkpoint_writes_by_transformers_search(name: str, tmp_path: Path) -
     greedy, found = writer.write_greedily(batch), writer.write(batch)
     assert torch.equal(greedy[:, : found.shape[1]], found)
     TextModel(writer.backbone, Protocol(max_target_length=6, num_beams=2), 3, 0).write(batch)
+
+
+def test_a_network_of_two_networks_is_refused(tmp_path: Path) -> None:
+    config: Any = transformers.EncoderDecoderConfig.from_encoder_decoder_configs(
+        make("bert").config, make("bert").config
+    )
+    config.decoder_start_token_id, config.pad_token_id = 2, 0
+    transformers.EncoderDecoderModel(config).save_pretrained(tmp_path)
+    with pytest.raises(
+        ValueError, match="the type encoder-decoder must have a vocab_size, but has none"
+    ):
+        adopt(tmp_path)
+
+
+def sharded(folder: Path, weight_map: Any) -> Path:
+    """A BERT whose weights are in two files, one of them beside the folder."""
+    network = make("bert")
+    network.save_pretrained(folder)
+    (folder / "tokenizer.json").write_text("{}")
+    (folder / "model.safetensors").unlink()
+    weights = {name: value.contiguous() for name, value in network.state_dict().items()}
+    weights.pop("cls.predictions.decoder.weight")
+    weights.pop("cls.predictions.decoder.bias")
+    for file in (folder / "model-1.safetensors", folder.parent / "beside.safetensors"):
+        save_file(weights, file, {"format": "pt"})
+    index = {"metadata": {}, "weight_map": weight_map(weights)}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    return folder
+
+
+def test_weights_are_read_from_the_folder_alone(tmp_path: Path) -> None:
+    """Other files are no part of the fingerprint, so results would stay when they change."""
+    whole = sharded(
+        tmp_path / "whole", lambda weights: dict.fromkeys(weights, "model-1.safetensors")
+    )
+    assert not files.problem(whole) and adopt(whole).family == "bert"
+    for given, message in (
+        ("../beside.safetensors", "must name files of weights in its folder, but names ../beside"),
+        (str(tmp_path / "beside.safetensors"), "must name files of weights in its folder"),
+        (5, "must name files of weights in its folder, but names 5"),
+    ):
+        folder = sharded(tmp_path / "other", lambda weights, to=given: dict.fromkeys(weights, to))
+        assert message in files.problem(folder)
+        with pytest.raises(ValueError, match="must name files of weights in its folder"):
+            adopt(folder)
+    folder = sharded(tmp_path / "other", lambda _: 3)
+    assert "whose weight_map names the file of each weight" in files.problem(folder)
+
+
+@pytest.mark.parametrize("field", [{"clamp_len": 10**30}, {"is_encoder_decoder": True}])
+def test_a_configuration_that_is_odd_for_its_type_is_one_line(
+    field: dict[str, Any], tmp_path: Path
+) -> None:
+    make("xlnet").save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | field))
+    with suppress(ValueError):
+        adopt(tmp_path)
 
 
 def test_half_precision_becomes_whole(tmp_path: Path) -> None:

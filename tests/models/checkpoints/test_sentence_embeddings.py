@@ -211,6 +211,40 @@ def test_damaged_files_are_a_problem_of_the_folder(text: str, tmp_path: Path) ->
     assert "modules.json" in files.problem(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("modules.json", "[1]", "must be a list of modules with type and path"),
+        ("modules.json", '[{"type": null, "path": ""}]', "must be a list of modules with type"),
+        ("modules.json", '[{"type": "a", "path": null}]', "must be a list of modules with type"),
+        ("modules.json", "[" * 100_000, "is not JSON"),
+        ("sentence_bert_config.json", "[]", "must be a JSON object"),
+        ("sentence_bert_config.json", '{"max_seq_length": 1.5}', "number of tokens, but is 1.5"),
+        ("sentence_bert_config.json", '{"max_seq_length": 0}', "number of tokens, but is 0"),
+        ("1_Pooling/config.json", "null", "must be a JSON object"),
+        ("1_Pooling/config.json", '{"pooling_mode": 3}', "a name or a list of names, but is 3"),
+        ("1_Pooling/config.json", '{"pooling_mode": [[]]}', r"list of names, but is \[\[\]\]"),
+        ("2_Dense/config.json", '"x"', "must be a JSON object"),
+        ("config_sentence_transformers.json", "[]", "must be a JSON object"),
+    ],
+)
+def test_damaged_modules_are_one_line(name: str, text: str, message: str, tmp_path: Path) -> None:
+    folder = write_modules(write_network(tmp_path / "model"), kinds=WITH_DENSE)
+    write_dense(folder, (32, 8))
+    (folder / name).write_text(text)
+    with pytest.raises(ValueError, match=message) as error:
+        read_embedding(folder)
+    assert str(folder / name) in str(error.value) and "\n" not in str(error.value)
+    assert name in files.problem(folder)
+
+
+def test_sizes_that_weights_do_not_have_take_no_memory(tmp_path: Path) -> None:
+    folder = write_modules(write_network(tmp_path / "model"), kinds=WITH_DENSE)
+    write_dense(folder, (32, 8), out_features=10**15)
+    with pytest.raises(ValueError, match=r"must have the shape \[1000000000000000, 32\], but has"):
+        adopt(folder)
+
+
 def _imported(folder: Path, out: Path) -> Backbone:
     adopt(folder).save(out)
     return load(out).eval()

@@ -6,6 +6,7 @@ import shutil
 import socket
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from harness.exchange.checkpoints.network import write_network
-from harness.models import MODELS, SIZES
+from harness.models import FAMILIES, MODELS, SIZES
 from harness.models.build import build, load
 from harness.models.checkpoints import configuration, files, weight_files
 from harness.models.checkpoints.configuration import ATTENTION, MAX_LAYERS
@@ -108,8 +109,29 @@ def test_constants_of_earlier_versions_are_no_weights(tmp_path: Path) -> None:
     make("gpt2").save_pretrained(tmp_path)
     old = {"attn.bias": torch.ones(1, 1, 64, 64), "attn.masked_bias": torch.tensor(-1e4)}
     named = {f"transformer.h.0.{name}": value for name, value in old.items()}
+    before = weight_files.num_weights(tmp_path)
     change_weights(tmp_path, lambda weights: weights.update(named))
     assert adopt(tmp_path).imported["notes"] == []
+    assert weight_files.num_weights(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        *((name, {}) for name in ("transformer", "bart", "t5", "gpt_neo", "roberta")),
+        ("elmo", {"characters": 10}),
+        ("bert", {"positions": "sinusoidal"}),
+        ("gpt2", {"positions": "sinusoidal"}),
+    ],
+)
+def test_constants_are_not_counted(name: str, more: dict[str, Any], tmp_path: Path) -> None:
+    native = FAMILIES[name].representations[0]
+    architecture = MODELS[name].model_copy(update=more)
+    pieces = tuple(f"piece {number}" for number in range(TOKENS.vocab_size))
+    mine = build(architecture, SIZES["nano"], replace(TOKENS, pieces=pieces), native, 0)
+    mine.save(tmp_path)
+    count = sum(weight.numel() for weight in mine.parameters())
+    assert weight_files.num_weights(tmp_path) == count
 
 
 def test_fewer_layers_than_the_file_has_are_refused(published: Path) -> None:
@@ -326,6 +348,8 @@ def test_damaged_json_is_one_line(own: Path, name: str, text: str) -> None:
         ("blueprint", "checkpoint", "config.json describes no network"),
         ("blueprint", "majority", "has weights that are not of the bert"),
         ("objective", "mlm", "objective must be a JSON object"),
+        ("objective", {"output": None}, "objective.output must be a JSON object"),
+        ("imported", None, "imported must be a JSON object"),
         ("embedding", {"pooling": "x"}, "embedding is invalid"),
     ],
 )
