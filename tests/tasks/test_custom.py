@@ -429,6 +429,33 @@ def test_a_damaged_compressed_file_is_one_line(tmp_path: Path, damage: str) -> N
         hub.load_file("jsonl", path)
 
 
+@pytest.mark.parametrize("damage", ["cut off", "changed"])
+def test_the_head_of_a_damaged_file_is_one_line(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / f"{damage}.csv.gz"
+    whole = gzip.compress(b"text,label\nfine,good\n" * 9, mtime=0)
+    path.write_bytes(whole[:-8] if damage == "cut off" else whole[:10] + b"\xff" * 20)
+    for read in (lambda: header(path, "csv"), lambda: first_rows(path, "csv", 5)):
+        with pytest.raises(ValueError, match=r"csv\.gz must be csv in UTF-8, but: [^\n]+\Z"):
+            read()
+
+
+def test_a_column_has_the_type_of_all_its_cells(tmp_path: Path) -> None:
+    """Not that of the first 10,000 rows, in which scores may be whole numbers, and notes absent."""
+    path, most = tmp_path / "long.csv", 11_000
+    rows = [f"a text,{row % 5},,{row}\n" for row in range(most)]
+    path.write_text("text,score,note,code\n" + "".join(rows) + "a text,2.5,odd,007\na text,1,,x\n")
+    found = hub.load_file("csv", path)[most - 1 :]
+    assert found["score"] == [(most - 1) % 5, 2.5, 1.0] and found["note"] == [None, "odd", None]
+    assert found["code"] == [str(most - 1), "007", "x"]
+
+
+def test_a_number_that_no_column_can_hold_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "large.csv"
+    path.write_text(f"text,id\nfine,{10**30}\n")
+    with pytest.raises(ValueError, match=r"cannot be read as csv: [^\n]+\Z"):
+        hub.load_file("csv", path)
+
+
 def test_metrics_of_a_kind_are_metrics() -> None:
     for names in (*METRICS_OF_KIND.values(), *GROUPED.values()):
         assert set(names) <= set(METRICS)
