@@ -11,13 +11,14 @@ import datasets
 import numpy as np
 import pytest
 import yaml
+from pydantic import ValidationError
 
 import harness
 from harness.data import hub
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.source import DeclarationError
 from harness.plan.factory import load_plan
-from harness.tasks.custom import GROUPED, METRICS_OF_KIND, as_suite, tasks_of
+from harness.tasks.custom import GROUPED, METRICS_OF_KIND, CustomSuite, as_suite, tasks_of
 from harness.tasks.data_files import first_rows, header
 from harness.tasks.load_examples import load_examples
 from harness.tasks.metrics import METRICS
@@ -427,6 +428,33 @@ def test_a_damaged_compressed_file_is_one_line(tmp_path: Path, damage: str) -> N
     path.write_bytes(whole[:-8] if damage == "cut off" else whole[:10] + b"\xff" * 20)
     with pytest.raises(ValueError, match=r"jsonl\.gz cannot be read as jsonl: [^\n]+\Z"):
         hub.load_file("jsonl", path)
+
+
+@pytest.mark.parametrize(
+    ("metric", "tag", "is_refused"),
+    [
+        ("entity_f1", "ORG", True),  # seqeval reads an O
+        ("entity_f1", "o", True),
+        ("entity_f1", "B-", True),
+        ("entity_f1", "S-ORG", False),
+        ("entity_f1_strict", "S-ORG", True),  # is no IOB2
+        ("entity_f1_strict", "B-ORG", False),
+        ("argument_f1", "A0", True),
+        ("coref_f1", "3", True),
+        ("accuracy_tags", "ORG", False),
+    ],
+)
+def test_metrics_of_spans_need_tags_of_spans(
+    metric: str, tag: str, is_refused: bool, tmp_path: Path
+) -> None:
+    task = file_task(tmp_path, "jsonl", "", kind="tagging", labels=("O", tag), metrics=(metric,))
+    fields = task.model_dump(mode="json")
+    suite = {"name": "tags-v1", "tasks": [fields]}
+    if not is_refused:
+        assert CustomSuite.model_validate(suite).tasks == (task,)
+        return
+    with pytest.raises(ValidationError, match=rf"the metric {metric} .* but labels has '{tag}'"):
+        CustomSuite.model_validate(suite)
 
 
 @pytest.mark.parametrize("damage", ["cut off", "changed"])
