@@ -11,6 +11,7 @@ from harness.tasks import SUITES, TASKS, loaders
 from harness.tasks.declared_names import check_names, check_tags_of_spans
 from harness.tasks.inference import inferred
 from harness.tasks.preprocessing import PREPROCESSORS
+from harness.tasks.prompt_checks import check_prompt
 from harness.tasks.random_choice import with_random_choice
 from harness.tasks.task import (
     COMPARED,
@@ -87,6 +88,7 @@ def _checked(task: Task) -> Task:
     _check_groups(task)
     check_names(task)
     check_tags_of_spans(task)
+    check_prompt(task)
     if task.kind in ("classification", "tagging") and len(task.labels) < 2:
         raise ValueError(f"{task.name!r} is {task.kind}, so it needs two or more label names")
     if task.kind == "coreference" and task.labels:
