@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Tag, field_
 from harness.core.config import ConfigModel, as_tuples, unknown_name
 from harness.core.names import SuiteName, lookalike
 from harness.tasks import SUITES, TASKS, loaders
-from harness.tasks.declared_names import check_names, check_tags_of_spans
+from harness.tasks.declared_names import check_names, check_scored_splits, check_tags_of_spans
 from harness.tasks.inference import inferred
 from harness.tasks.preprocessing import PREPROCESSORS
 from harness.tasks.prompt_checks import check_prompt
@@ -87,6 +87,7 @@ def _checked(task: Task) -> Task:
             raise ValueError(unknown_name(what, metric, fitting_metrics(task)))
     _check_groups(task)
     check_names(task)
+    check_scored_splits(task)
     check_tags_of_spans(task)
     check_prompt(task)
     if task.kind in ("classification", "tagging") and len(task.labels) < 2:

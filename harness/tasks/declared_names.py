@@ -2,7 +2,7 @@
 
 import re
 
-from harness.tasks.task import Task
+from harness.tasks.task import HubData, Task
 
 OF_SPANS = ("entity_f1", "entity_f1_strict", "argument_f1", "coref_f1", "muc", "b_cubed", "ceaf_e")
 """Metrics of tagging that read spans from the names of tags."""
@@ -29,6 +29,24 @@ def check_names(task: Task) -> None:
             f"the inputs of {task.name!r} must not contain its answer, but {task.label_field!r} is "
             "one of text_fields and the label_field"
         )
+
+
+def check_scored_splits(task: Task) -> None:
+    """Checks that no split that is scored is the one that is trained on.
+
+    Raises:
+        ValueError: one is.
+    """
+    data = task.data
+    for split in task.evaluation:
+        others = {None, data.config} if isinstance(data, HubData) else {None}
+        is_elsewhere = split.path is not None or split.config not in others
+        if (split.of or split.name) == task.train and not is_elsewhere:
+            raise ValueError(
+                f"{task.name!r} must be scored on examples that it is not trained on, but its "
+                f"split {split.name!r} is {task.train!r}; with local files, holdout_fraction takes "
+                "a part of them"
+            )
 
 
 def check_tags_of_spans(task: Task) -> None:

@@ -457,6 +457,24 @@ def test_metrics_of_spans_need_tags_of_spans(
         CustomSuite.model_validate(suite)
 
 
+@pytest.mark.parametrize("split", [{"name": "train"}, {"name": "dev", "of": "train"}])
+@pytest.mark.parametrize("source", ["jsonl", "hub"])
+def test_the_train_split_is_not_scored(source: str, split: dict[str, Any], tmp_path: Path) -> None:
+    labels: dict[str, Any] = {"kind": "classification", "labels": ("bad", "good")}
+    fields = file_task(tmp_path, "jsonl", "", **labels).model_dump(mode="json")
+    if source == "hub":
+        fields["data"] = {"source": "hub", "path": "mine/reviews", "config": "food"}
+    fields["evaluation"] = [split]
+    suite = {"name": "own-v1", "tasks": [fields]}
+    with pytest.raises(ValidationError, match="must be scored on examples that it is not trained"):
+        CustomSuite.model_validate(suite)
+    fields["evaluation"] = [split | {"of": "validation"}]
+    assert CustomSuite.model_validate(suite)
+    if source == "hub":  # of other reviews
+        fields["evaluation"] = [split | {"config": "films"}]
+        assert CustomSuite.model_validate(suite)
+
+
 @pytest.mark.parametrize("damage", ["cut off", "changed"])
 def test_the_head_of_a_damaged_file_is_one_line(tmp_path: Path, damage: str) -> None:
     path = tmp_path / f"{damage}.csv.gz"
