@@ -139,14 +139,14 @@ def one_line(error: BaseException) -> str:
 
 # Only empty cells are null: "None" and "NA" may be class names. Of rows with more cells than the
 # head, pandas would take the first cell for an index, which shifts the others.
-CELLS = {"keep_default_na": False, "na_values": [""], "index_col": False}
+CELLS = {"keep_default_na": False, "na_values": [""], "index_col": False, "low_memory": False}
 FILE_FORMATS: dict[str, tuple[str, dict[str, Any]]] = {
     "csv": ("csv", CELLS),
     "tsv": ("csv", {**CELLS, "sep": "\t"}),
     "jsonl": ("json", {}),
     "parquet": ("parquet", {}),
 }
-"""Format of a local file to the builder of `datasets` with its options."""
+"""Format of a local file to the builder of `datasets` with its options; of csv, those of pandas."""
 LONG_ROW = "a row has more cells than the head; quote the cells that contain a separator"
 
 
@@ -160,6 +160,7 @@ def load_file(file_format: str, path: Path) -> "Dataset":
         ValueError: it cannot be parsed.
     """
     import datasets
+    import pandas as pd
     from pandas.errors import ParserWarning
 
     datasets.disable_progress_bars()
@@ -169,15 +170,16 @@ def load_file(file_format: str, path: Path) -> "Dataset":
     try:
         if file_format == "jsonl":
             check_nesting(path)
-        with (
-            catch_warnings(action="error", category=ParserWarning),
-            content_cache("file", lambda: digest([path])) as cache,
-        ):
+        if builder == "csv":  # whose builder takes the types of columns from the first 10,000 rows
+            with catch_warnings(action="error", category=ParserWarning):
+                cells = pd.read_csv(path, **options)
+            return datasets.Dataset.from_pandas(cells, preserve_index=False)
+        with content_cache("file", lambda: digest([path])) as cache:
             return datasets.load_dataset(
                 builder, data_files={"rows": str(path)}, split="rows", cache_dir=cache, **options
             )
     except (
-        *(*DAMAGED, RecursionError, ParserWarning),
+        *(*DAMAGED, RecursionError, OverflowError, ParserWarning),
         datasets.exceptions.DatasetsError,
     ) as error:
         cause = error.__cause__ or error

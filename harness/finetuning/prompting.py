@@ -101,7 +101,7 @@ class Prompter:
         longest text of the question is truncated at its end.
 
         Raises:
-            ValueError: the prompt without its texts is too long.
+            ValueError: the prompt without its texts is too long, or an answer has no tokens.
         """
         answers = self._answers(examples, row)
         texts = list(examples.texts[row])
@@ -156,12 +156,20 @@ class Prompter:
         return before.format(*texts, **fields), answer, after.format(*texts, **fields)
 
     def _text(self, demonstrations: str, texts: Sequence[str], answer: str) -> Text:
-        """Tokens of the whole text; the target span has those that overlap the answer."""
+        """Tokens of the whole text; the target span has those that overlap the answer.
+
+        Raises:
+            ValueError: none does, as of an empty answer.
+        """
         before, answer, after = self._filled(texts, answer)
         begin = len(demonstrations + before)
         end = begin + len(answer)
         found = self._tokenize(demonstrations + before + answer + after)
         inside = [i for i, (a, b) in enumerate(found["offset_mapping"]) if a < end and b > begin]
+        if not inside:
+            raise ValueError(
+                f"{self.task.name} needs answers with tokens in its prompt, but {answer!r} has none"
+            )
         return Text(tuple(found["input_ids"]), (inside[0], inside[-1] + 1))
 
     def _excess(

@@ -20,7 +20,7 @@ from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Batch, Encoded
 from harness.finetuning.methods import adapt
 from harness.finetuning.methods.layerwise import reinitialise
-from harness.finetuning.methods.parts import freeze_unused
+from harness.finetuning.methods.parts import freeze_unused, train_used
 from harness.finetuning.methods.rank_budget import RankBudget
 from harness.finetuning.module import EpochCallback, FinetuningModule, OnEpoch, Runs
 from harness.finetuning.multitask import (
@@ -146,6 +146,7 @@ def _with_heads(
     """The backbone in `model_folder` with all heads, each initialised as for its task alone."""
     first = prepared_model(model_folder, heads[0], adaptation, seed, settings)
     others = [_with_head(head, first.backbone, adaptation, seed) for head in heads[1:]]
+    train_used(first, others)
     return MultitaskModel([first, *others], mixing)
 
 

@@ -8,8 +8,10 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Tag, field_
 from harness.core.config import ConfigModel, as_tuples, unknown_name
 from harness.core.names import SuiteName, lookalike
 from harness.tasks import SUITES, TASKS, loaders
+from harness.tasks.declared_names import check_names, check_scored_splits, check_tags_of_spans
 from harness.tasks.inference import inferred
 from harness.tasks.preprocessing import PREPROCESSORS
+from harness.tasks.prompt_checks import check_prompt
 from harness.tasks.random_choice import with_random_choice
 from harness.tasks.task import (
     COMPARED,
@@ -84,7 +86,10 @@ def _checked(task: Task) -> Task:
             what = f"for {task.kind}{'' if task.has_groups else ' without groups'} the metric"
             raise ValueError(unknown_name(what, metric, fitting_metrics(task)))
     _check_groups(task)
-    _check_lists(task)
+    check_names(task)
+    check_scored_splits(task)
+    check_tags_of_spans(task)
+    check_prompt(task)
     if task.kind in ("classification", "tagging") and len(task.labels) < 2:
         raise ValueError(f"{task.name!r} is {task.kind}, so it needs two or more label names")
     if task.kind == "coreference" and task.labels:
@@ -129,25 +134,6 @@ def _check_groups(task: Task) -> None:
                 f"the group_field of the split {split.name} of {task.name!r} must differ from that "
                 f"of the task, but both are {split.group_field!r}; leave it out"
             )
-
-
-def _check_lists(task: Task) -> None:
-    """Checks for names that are given twice, or as input and answer."""
-    splits = [split.name for split in (*task.evaluation, *task.test)]
-    lists = {
-        "labels": task.labels,
-        "metrics": task.metrics,
-        "text_fields": task.text_fields,
-        "splits": splits,
-    }
-    for field, names in lists.items():
-        if twice := next((name for n, name in enumerate(names) if name in names[:n]), None):
-            raise ValueError(f"the {field} of {task.name!r} must differ, but {twice!r} is twice")
-    if task.label_field in task.text_fields:
-        raise ValueError(
-            f"the inputs of {task.name!r} must not contain its answer, but {task.label_field!r} is "
-            "one of text_fields and the label_field"
-        )
 
 
 def all_splits(task: Task) -> tuple[Split, ...]:

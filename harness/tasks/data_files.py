@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.core.files import file_exists, user_path
+from harness.data.hub import DAMAGED
 
 SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".parquet": "parquet"}
 """Suffix to format; text formats may end in `.gz`, too."""
@@ -73,7 +74,7 @@ def header(file: Path, file_format: str) -> list[str]:
             return list(next(_objects(file), {}))
         head = pd.read_csv(file, nrows=0, **_csv_options(file_format))
         names = [str(name) for name in head.columns]
-    except (OSError, ValueError) as error:  # errors of pandas and pyarrow are one of them
+    except DAMAGED as error:  # errors of pandas and pyarrow are among them
         raise ValueError(_unreadable(file, file_format, error)) from error
     _check_separator(file, file_format, names)
     return names
@@ -115,7 +116,7 @@ def first_rows(file: Path, file_format: str, number: int) -> dict[str, list[Any]
         options = {"dtype": str, "keep_default_na": False, **_csv_options(file_format)}
         frame = pd.read_csv(file, nrows=number, **options)
         return {str(name): column.tolist() for name, column in frame.items()}
-    except (OSError, ValueError) as error:
+    except DAMAGED as error:
         raise ValueError(_unreadable(file, file_format, error)) from error
 
 

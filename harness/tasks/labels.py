@@ -1,7 +1,7 @@
 """Labels: read from a column, and checked against the declaration of the task."""
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,22 +14,38 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
 
-def read_labels(task: Task, split: Split, column: Sequence[Any]) -> np.ndarray:
+def read_labels(task: Task, split: Split, column: Sequence[Any], source: str = "") -> np.ndarray:
     """[num_examples] labels of a column, in the format of `Examples.labels`.
+
+    Args:
+        source: file of the user with the column, in which rows are counted; empty: none.
 
     Raises:
         ValueError: a label is missing, or not what the task declares.
     """
     if task.kind in ("classification", "multiple_choice"):
-        return _checked(
-            task, split, np.array([class_index(task, v) for v in column], dtype=np.int64)
-        )
+        classes = list(_each(lambda value: class_index(task, value), column, source))
+        return _checked(task, split, np.array(classes, dtype=np.int64), source)
     if task.kind == "regression" or task.kind in COMPARED:
-        return np.array([_value(task, split, value) for value in column], dtype=np.float64)
+        values = _each(lambda value: _value(task, split, value), column, source)
+        return np.array(list(values), dtype=np.float64)
     labels = np.empty(len(column), dtype=object)
-    for row, value in enumerate(column):
-        labels[row] = _label(task, split, value)
+    for row, label in enumerate(_each(lambda value: _label(task, split, value), column, source)):
+        labels[row] = label
     return labels
+
+
+def _each(read: Callable[[Any], Any], column: Sequence[Any], source: str) -> Iterator[Any]:
+    """What `read` makes of each value; its errors begin with the row of `source`."""
+    for row, value in enumerate(column, start=1):
+        try:
+            yield read(value)
+        except ValueError as error:
+            raise ValueError(f"{_place(row, source)}{error}") from error
+
+
+def _place(row: int, source: str) -> str:
+    return f"row {row} of {source}: " if source else ""
 
 
 def class_name(value: Any) -> str:
@@ -113,13 +129,14 @@ def _whole(task: Task, value: Any) -> int:
         ) from None
 
 
-def _checked(task: Task, split: Split, labels: np.ndarray) -> np.ndarray:
+def _checked(task: Task, split: Split, labels: np.ndarray, source: str) -> np.ndarray:
     allowed = len(task.labels)
-    visible = task.labels and not np.all(labels == HIDDEN)
-    if visible and (labels.min() < 0 or labels.max() >= allowed):
+    odd = np.flatnonzero((labels < 0) | (labels >= allowed))
+    if task.labels and len(odd) and not np.all(labels == HIDDEN):
+        found = sorted(set(labels.tolist()))
         raise ValueError(
-            f"the labels of {task.name} must be 0 to {allowed - 1} ({', '.join(task.labels)}), "
-            f"but its split {split.name} has {sorted(set(labels.tolist()))}"
+            f"{_place(int(odd[0]) + 1, source)}the labels of {task.name} must be 0 to "
+            f"{allowed - 1} ({', '.join(task.labels)}), but its split {split.name} has {found}"
         )
     return labels
 

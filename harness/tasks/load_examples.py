@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from string import Formatter
 from typing import Any, Literal
 
 import numpy as np
@@ -21,10 +20,12 @@ from harness.tasks.labels import (
     check_judgements,
     check_mentions,
     check_tags,
+    class_name,
     read_labels,
 )
+from harness.tasks.patterns import columns_in, filled, is_pattern
 from harness.tasks.preprocessing import NOWHERE, PREPROCESSORS
-from harness.tasks.row_checks import check_rows
+from harness.tasks.row_checks import check_rows, is_own
 from harness.tasks.task import (
     HOLDOUT_SPLIT,
     CollectionData,
@@ -108,7 +109,7 @@ def available_splits(task: Task, with_test: bool = False) -> tuple[Split, ...]:
 
 def wanted_fields(task: Task, split: Split) -> list[str]:
     """Columns that the examples of a split need, after preprocessing."""
-    texts = [name for text in task.text_fields for name in _names(text)]
+    texts = [name for text in task.text_fields for name in columns_in(text)]
     group_field = split.group_field or task.group_field
     optional = [field for field in (task.choices_field, group_field) if field]
     return list(dict.fromkeys([*texts, task.label_field, *optional, *split.where]))
@@ -216,13 +217,14 @@ def _examples(task: Task, split: Split, columns: Columns) -> Examples:
     kept = [row for row in range(num_examples) if _matches(columns, row, split.where)]
     _check_texts(task, split, columns)
     texts = texts_of(task, columns)
-    check_rows(task, split, columns, texts, _source(task, split))
+    source = _source(task, split)
+    check_rows(task, split, columns, texts, source)
     groups, choices = None, None
     if group_field := split.group_field or task.group_field:
         groups = np.array([str(group) for group in columns[group_field]], dtype=object)
     if task.choices_field:
         choices = [tuple(options) for options in columns[task.choices_field]]
-    labels = read_labels(task, split, columns[task.label_field])
+    labels = read_labels(task, split, columns[task.label_field], source if is_own(task) else "")
     examples = Examples(texts, labels, choices, groups)
     wanted_rows = _rows_of(task, split, examples)
     return examples.take(np.array([row for row in kept if wanted_rows[row]], dtype=np.int64))
@@ -244,15 +246,10 @@ def _rows_of(task: Task, split: Split, examples: Examples) -> np.ndarray:
     return content_holdout(examples, fraction) == (name == HOLDOUT_SPLIT)
 
 
-def _names(text: str) -> list[str]:
-    """Fields of a pattern such as `{word}: {sentence}`; without braces, the text is a field."""
-    if "{" not in text:
-        return [text]
-    return [name for _, name, _, _ in Formatter().parse(text) if name]
-
-
 def _matches(columns: Columns, row: int, where: Mapping[str, str]) -> bool:
-    return all(str(columns[field][row]) == value for field, value in where.items())
+    cells = {field: columns[field][row] for field in where}
+    # A column of whole numbers with an empty cell is one of floats: 1.0.
+    return all(value in (str(cells[f]), class_name(cells[f])) for f, value in where.items())
 
 
 def _check_texts(task: Task, split: Split, columns: Columns) -> None:
@@ -260,13 +257,15 @@ def _check_texts(task: Task, split: Split, columns: Columns) -> None:
     if task.kind in IN_LISTS:
         _check_lists(task, split, columns[task.text_fields[0]])
         return
-    for field in task.text_fields:
-        for row, text in enumerate(columns[field] if "{" not in field else (), start=1):
-            if not isinstance(text, str):
-                raise ValueError(
-                    f"{task.name} needs text in {field!r}, but row {row} of its split "
-                    f"{split.name} has {text!r}"
-                )
+    for text_field in task.text_fields:
+        may_be_number = is_pattern(text_field)
+        for field in columns_in(text_field):
+            for row, text in enumerate(columns[field], start=1):
+                if text is None or not (may_be_number or isinstance(text, str)):
+                    raise ValueError(
+                        f"{task.name} needs text in {field!r}, but row {row} of its split "
+                        f"{split.name} has {text!r}"
+                    )
 
 
 def _check_lists(task: Task, split: Split, column: Sequence[Any]) -> None:
@@ -284,12 +283,5 @@ def texts_of(task: Task, columns: Columns) -> list[tuple[str, ...]]:
     """The texts of each row; its words for tagging, its sentences for coreference."""
     if task.kind in IN_LISTS:
         return [tuple(parts) for parts in columns[task.text_fields[0]]]
-    return list(zip(*(_text_column(text, columns) for text in task.text_fields), strict=True))
-
-
-def _text_column(text: str, columns: Columns) -> list[str]:
-    if "{" not in text:
-        return list(columns[text])
-    names = _names(text)
-    rows = zip(*(columns[name] for name in names), strict=True)
-    return [text.format_map(dict(zip(names, row, strict=True))) for row in rows]
+    parts = (filled(t, columns) if is_pattern(t) else columns[t] for t in task.text_fields)
+    return list(zip(*parts, strict=True))

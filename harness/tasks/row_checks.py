@@ -41,10 +41,35 @@ def check_rows(task: Task, split: Split, columns: Columns, texts: Texts, source:
     Raises:
         ValueError: a row has not.
     """
-    if task.kind not in CHECKS or not isinstance(task.data, FileData | PluginData):
+    if not is_own(task):
         return
-    for row, needs, given in CHECKS[task.kind](task, split, columns, texts):
-        raise ValueError(f"{task.name} needs {needs}, but row {row} of {source} has {given}")
+    checks = [_groups, _cells, *([CHECKS[task.kind]] if task.kind in CHECKS else ())]
+    for check in checks:
+        for row, needs, given in check(task, split, columns, texts):
+            raise ValueError(f"{task.name} needs {needs}, but row {row} of {source} has {given}")
+
+
+def is_own(task: Task) -> bool:
+    """Whether the data are the user's own."""
+    return isinstance(task.data, FileData | PluginData)
+
+
+def _groups(task: Task, split: Split, columns: Columns, _: Texts) -> Iterator[Problem]:
+    field = split.group_field or task.group_field
+    for row, value in enumerate(columns[field] if field else (), start=1):
+        if value is None or value != value:  # NaN
+            yield Problem(row, f"a group in every row of {field!r}", "none")
+
+
+def _cells(task: Task, _: Split, __: Columns, texts: Texts) -> Iterator[Problem]:
+    """Rows that became one, as a quotation mark begins a cell and another ends a later one."""
+    if not (isinstance(task.data, FileData) and task.data.source == "tsv"):
+        return
+    for row, parts in enumerate(texts, start=1):
+        for text in parts:
+            if "\t" in text and "\n" in text:
+                needs = 'cells whose quotation marks are doubled, as in """Yes"" he says"'
+                yield Problem(row, needs, f"a cell with tabs and line ends: {_shown(text)}")
 
 
 def _choices(task: Task, split: Split, columns: Columns, _: Texts) -> Iterator[Problem]:

@@ -2,13 +2,17 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from transformers import get_linear_schedule_with_warmup
+from transformers import PreTrainedTokenizerFast, get_linear_schedule_with_warmup
 
+from harness.data.tokenizers import Tokenizer
+from harness.data.tokenizers.training import train
 from harness.finetuning.adaptation import ADAPTATIONS
+from harness.finetuning.heads import task_head
 from harness.finetuning.heads.classification import Classification, Regression
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Encoded, Ragged, TrainBatches
@@ -25,10 +29,13 @@ from harness.finetuning.protocol import Finetune, Protocol
 from harness.finetuning.run import finetune, prepared_model
 from harness.finetuning.task_chain import Multitask
 from harness.models import MODELS, Size
+from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
 from harness.models.build import build
 from harness.pretraining.trainer import seed_torch
 from harness.tasks import TASKS
+from harness.tasks.examples import Examples, column
+from tests.finetuning.heads.test_conformance import make_task
 
 FULL = ADAPTATIONS["full"]
 SIZE = Size(num_layers=1, hidden_size=16, num_heads=2, intermediate_size=32)
@@ -139,6 +146,30 @@ def test_tasks_share_one_network_and_each_has_its_head(folder: Path) -> None:
     again = runs[1].model.state_dict()
     assert all(torch.equal(w, again[n]) for n, w in runs[0].model.state_dict().items())
     assert sum(runs[0].steps) == 2 * 8 and not runs[0].diverged
+
+
+def output_matrix(backbone: Backbone) -> torch.Tensor:
+    network: Any = backbone.network
+    weight: torch.Tensor = network.get_output_embeddings().weight
+    return weight.detach().clone()
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_an_untied_token_head_is_trained_if_one_task_writes(order: int, tmp_path: Path) -> None:
+    train(Tokenizer(vocab_size=64), iter(["the cat saw a dog in rain"] * 9), tmp_path)
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(tmp_path)
+    tokens = Tokens(len(tokenizer), pad=0, start=2, end=3, pair_format=True)
+    network = build(MODELS["t5_v1_1"], SIZE, tokens, "encoder_decoder", 0)
+    before = output_matrix(network)
+    network.save(tmp_path / "model")
+    texts: list[tuple[str, ...]] = [("a cat", "the dog saw rain")] * 8
+    labels = {"classification": np.arange(8) % 2, "generation": column([("the cat",)] * 8)}
+    tasks = []
+    for kind, of_kind in labels.items():
+        head = task_head(make_task(kind), Protocol(), tokenizer)
+        tasks.append(TaskData(head, head.encode(Examples(texts, of_kind))))
+    run = finetune(tmp_path / "model", tasks[::order], SETTINGS, seed=0)
+    assert min(run.steps) > 0 and not torch.equal(before, output_matrix(run.model.backbone))
 
 
 def test_uncertainty_weighs_as_in_its_paper(folder: Path) -> None:

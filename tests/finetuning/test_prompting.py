@@ -258,6 +258,13 @@ def test_long_questions_are_truncated_equally_for_every_answer(tok: Any) -> None
         prompter(task_of(), tok, 3).texts(examples, 0)
 
 
+@pytest.mark.parametrize("answer", ["", " ", "\u200b"])
+def test_an_answer_without_tokens_is_refused(tok: Any, answer: str) -> None:
+    examples = Examples([("the axe", "a pig")], np.array([0]), [("rattles", answer)])
+    with pytest.raises(ValueError, match="toy needs answers with tokens in its prompt, but"):
+        prompter(ordering(), tok).texts(examples, 0)
+
+
 @pytest.mark.parametrize("max_tokens", [60, 90, 120, 200])
 def test_no_more_demonstrations_are_dropped_than_necessary(tok: Any, max_tokens: int) -> None:
     """With one more demonstration the text would be too long."""

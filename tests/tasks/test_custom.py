@@ -11,13 +11,14 @@ import datasets
 import numpy as np
 import pytest
 import yaml
+from pydantic import ValidationError
 
 import harness
 from harness.data import hub
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.source import DeclarationError
 from harness.plan.factory import load_plan
-from harness.tasks.custom import GROUPED, METRICS_OF_KIND, as_suite, tasks_of
+from harness.tasks.custom import GROUPED, METRICS_OF_KIND, CustomSuite, as_suite, tasks_of
 from harness.tasks.data_files import first_rows, header
 from harness.tasks.load_examples import load_examples
 from harness.tasks.metrics import METRICS
@@ -427,6 +428,78 @@ def test_a_damaged_compressed_file_is_one_line(tmp_path: Path, damage: str) -> N
     path.write_bytes(whole[:-8] if damage == "cut off" else whole[:10] + b"\xff" * 20)
     with pytest.raises(ValueError, match=r"jsonl\.gz cannot be read as jsonl: [^\n]+\Z"):
         hub.load_file("jsonl", path)
+
+
+@pytest.mark.parametrize(
+    ("metric", "tag", "is_refused"),
+    [
+        ("entity_f1", "ORG", True),  # seqeval reads an O
+        ("entity_f1", "o", True),
+        ("entity_f1", "B-", True),
+        ("entity_f1", "S-ORG", False),
+        ("entity_f1_strict", "S-ORG", True),  # is no IOB2
+        ("entity_f1_strict", "B-ORG", False),
+        ("argument_f1", "A0", True),
+        ("coref_f1", "3", True),
+        ("accuracy_tags", "ORG", False),
+    ],
+)
+def test_metrics_of_spans_need_tags_of_spans(
+    metric: str, tag: str, is_refused: bool, tmp_path: Path
+) -> None:
+    task = file_task(tmp_path, "jsonl", "", kind="tagging", labels=("O", tag), metrics=(metric,))
+    fields = task.model_dump(mode="json")
+    suite = {"name": "tags-v1", "tasks": [fields]}
+    if not is_refused:
+        assert CustomSuite.model_validate(suite).tasks == (task,)
+        return
+    with pytest.raises(ValidationError, match=rf"the metric {metric} .* but labels has '{tag}'"):
+        CustomSuite.model_validate(suite)
+
+
+@pytest.mark.parametrize("split", [{"name": "train"}, {"name": "dev", "of": "train"}])
+@pytest.mark.parametrize("source", ["jsonl", "hub"])
+def test_the_train_split_is_not_scored(source: str, split: dict[str, Any], tmp_path: Path) -> None:
+    labels: dict[str, Any] = {"kind": "classification", "labels": ("bad", "good")}
+    fields = file_task(tmp_path, "jsonl", "", **labels).model_dump(mode="json")
+    if source == "hub":
+        fields["data"] = {"source": "hub", "path": "mine/reviews", "config": "food"}
+    fields["evaluation"] = [split]
+    suite = {"name": "own-v1", "tasks": [fields]}
+    with pytest.raises(ValidationError, match="must be scored on examples that it is not trained"):
+        CustomSuite.model_validate(suite)
+    fields["evaluation"] = [split | {"of": "validation"}]
+    assert CustomSuite.model_validate(suite)
+    if source == "hub":  # of other reviews
+        fields["evaluation"] = [split | {"config": "films"}]
+        assert CustomSuite.model_validate(suite)
+
+
+@pytest.mark.parametrize("damage", ["cut off", "changed"])
+def test_the_head_of_a_damaged_file_is_one_line(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / f"{damage}.csv.gz"
+    whole = gzip.compress(b"text,label\nfine,good\n" * 9, mtime=0)
+    path.write_bytes(whole[:-8] if damage == "cut off" else whole[:10] + b"\xff" * 20)
+    for read in (lambda: header(path, "csv"), lambda: first_rows(path, "csv", 5)):
+        with pytest.raises(ValueError, match=r"csv\.gz must be csv in UTF-8, but: [^\n]+\Z"):
+            read()
+
+
+def test_a_column_has_the_type_of_all_its_cells(tmp_path: Path) -> None:
+    """Not that of the first 10,000 rows, in which scores may be whole numbers, and notes absent."""
+    path, most = tmp_path / "long.csv", 11_000
+    rows = [f"a text,{row % 5},,{row}\n" for row in range(most)]
+    path.write_text("text,score,note,code\n" + "".join(rows) + "a text,2.5,odd,007\na text,1,,x\n")
+    found = hub.load_file("csv", path)[most - 1 :]
+    assert found["score"] == [(most - 1) % 5, 2.5, 1.0] and found["note"] == [None, "odd", None]
+    assert found["code"] == [str(most - 1), "007", "x"]
+
+
+def test_a_number_that_no_column_can_hold_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "large.csv"
+    path.write_text(f"text,id\nfine,{10**30}\n")
+    with pytest.raises(ValueError, match=r"cannot be read as csv: [^\n]+\Z"):
+        hub.load_file("csv", path)
 
 
 def test_metrics_of_a_kind_are_metrics() -> None:

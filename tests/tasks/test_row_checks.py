@@ -30,6 +30,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     "extraction": {"text_fields": ("question", "passage"), "label_field": "answers"},
     "tagging": {"text_fields": ("words",), "label_field": "tags", "labels": ("O", "B-X")},
     "classification": {"text_fields": ("text",), "labels": ("no", "yes")},
+    "regression": {"text_fields": ("text",)},
 }
 
 
@@ -141,3 +142,84 @@ def test_a_class_is_no_list(tmp_path: Path) -> None:
     task = task_of("classification", tmp_path, [{"text": "a", "label": [1]}])
     with pytest.raises(ValueError, match=r"mine must be names or numbers, but one is \[1\]"):
         load_examples(task, "train")
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows", "message"),
+    [
+        ("classification", ["no", "maybe"], "must be no, yes, but one is 'maybe'"),
+        ("classification", [0, 2], r"must be 0 to 1 \(no, yes\), but its split train has \[0, 2\]"),
+        ("classification", ["no", None], "must be 0 to 1"),
+        ("regression", [0.5, None], "needs finite numbers in 'label', .* has None"),
+        ("regression", ["0.5", "high"], "needs finite numbers in 'label', .* has 'high'"),
+    ],
+)
+def test_the_row_of_a_label_that_nothing_can_be(
+    kind: str, rows: list[Any], message: str, tmp_path: Path
+) -> None:
+    labels = ("no", "yes") if kind == "classification" else ()
+    given = [{"text": "a bear", "label": label} for label in rows]
+    task = task_of(kind, tmp_path, given, text_fields=("text",), labels=labels)
+    with pytest.raises(ValueError, match=rf"^row 2 of {tmp_path}/rows.jsonl: .*{message}"):
+        load_examples(task, "train")
+
+
+def test_a_row_without_its_group_is_named(tmp_path: Path) -> None:
+    """Rows without one would be a group together."""
+    rows = [{**GOOD["classification"], "label": n, "author": name} for n, name in enumerate("a-")]
+    rows[1]["author"] = None
+    task = task_of("classification", tmp_path, rows, group_field="author")
+    with pytest.raises(ValueError, match=r"a group in every row of 'author', but row 2 of .* none"):
+        load_examples(task, "train")
+
+
+def test_empty_cells_of_patterns_are_named(tmp_path: Path) -> None:
+    """They would be the word None."""
+    rows = [{"text": "bear", "age": age, "label": label} for label, age in enumerate((3, None))]
+    fields = {"text_fields": ("{age}: {text}",)}
+    task = task_of("classification", tmp_path, [rows[0], {**rows[1], "age": 4}], **fields)
+    assert load_examples(task, "train").texts == [("3: bear",), ("4: bear",)]
+    task = task_of("classification", tmp_path, rows, **fields)
+    with pytest.raises(ValueError, match="needs text in 'age', but row 2 of its split train"):
+        load_examples(task, "train")
+
+
+@pytest.mark.parametrize("pattern", ["{}", "{text", "{text} {}"])
+def test_patterns_name_columns(pattern: str, tmp_path: Path) -> None:
+    task = task_of("classification", tmp_path, [GOOD["classification"]], text_fields=(pattern,))
+    with pytest.raises(ValueError, match="must have names of columns in braces, such as"):
+        load_examples(task, "train")
+
+
+def test_formats_of_patterns_suit_their_columns(tmp_path: Path) -> None:
+    rows = [{"text": "a", "label": 0, "age": 1.25}, {"text": "a", "label": 1, "age": 2.0}]
+    task = task_of("classification", tmp_path, rows, text_fields=("{age:.1f} {text}",))
+    assert load_examples(task, "train").texts == [("1.2 a",), ("2.0 a",)]
+    task = task_of("classification", tmp_path, rows, text_fields=("{text:.1f}",))
+    with pytest.raises(ValueError, match="of text_fields cannot be filled: Unknown format code"):
+        load_examples(task, "train")
+
+
+def test_rows_that_a_quotation_mark_joins_are_named(tmp_path: Path) -> None:
+    """In tab-separated files without quoting, a mark at the start of a cell swallows rows up to the
+    next one."""
+    lines = ["text\tlabel", "a bear\tno", '"Yes, it is\tyes', "a cat\tno", '"No\tno', "a dog\tyes"]
+    (tmp_path / "rows.tsv").write_text("\n".join(lines) + "\n")
+    data = FileData(source="tsv", files={"train": str(tmp_path / "rows.tsv")})
+    task = task_of("classification", tmp_path, []).model_copy(update={"data": data})
+    with pytest.raises(ValueError, match=r"quotation marks are doubled.*row 2 of .*rows.tsv has"):
+        load_examples(task, "train")
+    quoted = [line if row != 2 else '"""Yes"", it is"\tyes' for row, line in enumerate(lines[:4])]
+    (tmp_path / "rows.tsv").write_text("\n".join(quoted) + "\n")
+    assert load_examples(task, "train").texts[1] == ('"Yes", it is',)
+
+
+def test_conditions_on_whole_numbers_hold_beside_empty_cells(tmp_path: Path) -> None:
+    """The column is then one of floats."""
+    rows = "text,label,part\na bear,0,1\na cat,1,1\na dog,1,\n"
+    (tmp_path / "rows.csv").write_text(rows)
+    data = FileData(source="csv", files={"validation": str(tmp_path / "rows.csv")})
+    task = task_of("classification", tmp_path, []).model_copy(update={"data": data})
+    for value in ("1", "1.0"):
+        split = Split(name="validation", where={"part": value})
+        assert len(load_examples(task, split)) == 2

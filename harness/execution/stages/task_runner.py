@@ -179,10 +179,10 @@ class TaskRunner:
         inputs = self.context.inputs
         if not self.adaptation.trains:
             given = self.model, inputs["tokenizer"], self.task, self.protocol
-            if is_written(self.task, self.protocol):
-                return answered(*given, self.train_examples, seed, self.context.compute)
-            return prompted(*given, self.train_examples, seed, self.context.compute)
-        model = prepared_model(self.model, self.head, self.adaptation, seed, self.settings)
+            answer = answered if is_written(self.task, self.protocol) else prompted
+            return answer(*given, self.train_examples, seed, self.context.compute)
+        settings = self.settings.model_copy(update={"reinit_layers": None})  # of training alone
+        model = prepared_model(self.model, self.head, self.adaptation, seed, settings)
         if "head" in inputs:
             load_head(model, _stored_head(inputs["head"], self.task.name))
         return self.predictor(model)

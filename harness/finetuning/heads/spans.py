@@ -69,7 +69,11 @@ class SpanExtraction(TaskHead):
     """Scores of a token as start and as end."""
 
     def encode(self, examples: Examples) -> Encoded:
-        """`positions` are flattened `Window.offsets`, targets are those of `_target`."""
+        """`positions` are flattened `Window.offsets`, targets are those of `_target`.
+
+        Raises:
+            ValueError: inputs are so short that a question leaves no room for its context.
+        """
         questions, cut = self._questions([texts[0] for texts in examples.texts])
         contexts = [texts[1] for texts in examples.texts]
         windows = sorted(self._windows(questions, contexts), key=lambda window: window.owner)
@@ -104,6 +108,11 @@ class SpanExtraction(TaskHead):
         length = self.protocol.max_sequence_length
         used = np.array([len(ids) for ids in self._plain(questions)["input_ids"]])
         room = length - self.tokenizer.num_special_tokens_to_add(pair=True) - used
+        if room.min(initial=1) < 1:
+            raise ValueError(
+                f"protocol.max_sequence_length of {length} leaves no room for the text beside a "
+                f"question of {self.task.name}; raise it"
+            )
         strides = np.minimum(self.protocol.doc_stride, room // 2)
         for stride in np.unique(strides):
             rows = np.flatnonzero(strides == stride).tolist()

@@ -99,14 +99,17 @@ class Tagging(TaskHead):
         """[num_examples] tuples of tag indices, one per word; words without tokens (white space,
         control characters) get the tag O."""
         assert data.owners is not None and data.positions is not None
-        names = self.task.labels
-        outside = names.index(OUTSIDE) if OUTSIDE in names else 0
-        tags = [[outside] * len(words) for words in examples.texts]
+        tags = [[outside_tag(self.task.labels)] * len(words) for words in examples.texts]
         for item, owner in enumerate(data.owners):
             for token, word in enumerate(data.positions[item]):
                 if word != NO_WORD:
                     tags[owner][word] = decoded[item][token]
         return column([tuple(row) for row in tags])
+
+
+def outside_tag(names: Sequence[str]) -> int:
+    """Index of the tag O; 0 without one."""
+    return list(names).index(OUTSIDE) if OUTSIDE in names else 0
 
 
 def _first_subwords(words: Sequence[Sequence[int | None]], owners: np.ndarray) -> list[list[int]]:

@@ -15,6 +15,7 @@ from transformers import PreTrainedTokenizerFast
 from harness.finetuning.adaptation import Adaptation
 from harness.finetuning.heads import verbaliser
 from harness.finetuning.heads.head import TaskHead
+from harness.finetuning.heads.tagging import outside_tag
 from harness.finetuning.heads.text_codec import TextCodec, fit
 from harness.finetuning.heads.text_model import TextModel
 from harness.finetuning.inputs import Batch, Encoded, Ragged
@@ -118,8 +119,9 @@ class TextOutput(TaskHead):
         kind = self.task.kind
         if kind == "tagging":
             names = [tuple(tokens) for tokens in self.names]
-            pairs = zip(decoded, examples.texts, strict=True)
-            return column([verbaliser.tags_of(row, names, len(words)) for row, words in pairs])
+            sizes, missing = map(len, examples.texts), outside_tag(self.task.labels)
+            pairs = zip(decoded, sizes, strict=True)
+            return column([verbaliser.tags_of(row, names, size, missing) for row, size in pairs])
         if kind in ("extraction", "generation"):
             texts = [self.codec.text(tokens) for tokens in decoded]
             return column([verbaliser.on_lines(t) for t in texts] if self.adds_lines else texts)

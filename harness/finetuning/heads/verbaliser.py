@@ -143,11 +143,14 @@ def _shared(one: str, other: str) -> float:
 
 
 def tags_of(
-    tokens: Sequence[int], names: Sequence[tuple[int, ...]], num_words: int
+    tokens: Sequence[int], names: Sequence[tuple[int, ...]], num_words: int, missing: int = 0
 ) -> tuple[int, ...]:
     """Tags parsed from generated tokens, longest names first.
 
-    Tokens that begin no name are skipped; missing tags are 0, surplus tags are cut.
+    Tokens that begin no name are skipped, and surplus tags are cut.
+
+    Args:
+        missing: tag of the words for which none is written.
     """
     by_length = sorted(range(len(names)), key=lambda tag: -len(names[tag]))
     tags: list[int] = []
@@ -157,4 +160,4 @@ def tags_of(
         tag = next((t for t in by_length if rest[: len(names[t])] == names[t]), None)
         tags += [] if tag is None else [tag]
         start += 1 if tag is None else len(names[tag])
-    return (*tags, *(0 for _ in range(num_words - len(tags))))
+    return (*tags, *(missing for _ in range(num_words - len(tags))))

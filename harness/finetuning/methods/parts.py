@@ -1,7 +1,7 @@
 """Groups of parameters: token head, layer norms, biases, modules by name."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from torch import nn
 
@@ -46,3 +46,11 @@ def freeze_unused(model: TaskModel) -> None:
     if not model.names_tokens:
         for parameter in token_head(model.backbone):
             parameter.requires_grad_(False)
+
+
+def train_used(first: TaskModel, others: Sequence[TaskModel]) -> None:
+    """Trains the token head that `freeze_unused` has frozen for `first`, if one of the `others`,
+    which have its network, predicts tokens."""
+    if any(model.names_tokens for model in others):
+        for parameter in token_head(first.backbone):
+            parameter.requires_grad_(True)

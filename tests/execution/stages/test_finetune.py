@@ -368,3 +368,24 @@ def test_fixed_weights_need_no_holdout(tmp_path: Path, tokenizer: Path) -> None:
     fixed = {"auxiliary": {**LEARNED["auxiliary"], "weights": "fixed"}}
     given = context_of(tmp_path, tokenizer, "bert", "finetune", seed=0, finetune=fixed)
     assert TaskRunner(given).training_data.holdout is None
+
+
+def test_new_layers_are_drawn_for_training_alone(tokenizer: Path, tmp_path: Path) -> None:
+    """`reinit_layers` leaves a network alone that is only scored: after its training on several
+    tasks, and on tasks without a train set."""
+    part = {"content": TASKS["micro-stsb"].content, "fingerprint": fingerprint(TASKS["micro-stsb"])}
+    joint: dict[str, Any] = {"tasks": [{"task": "micro-stsb", **part}], "mixing": {}, "seed": 0}
+    trained = context_of(tmp_path, tokenizer, "bert", "joint", **joint)
+    train_tasks(trained)
+    scored = {"micro-stsb": {"head": trained.out, "body": trained.out}, "micro-sts": {}}
+    for name, before in scored.items():
+        found = []
+        for new in ({}, {"reinit_layers": 1}):
+            settings = {"epochs": 1, **new}
+            scoring = context_of(
+                tmp_path, tokenizer, "bert", "finetune", name, seed=0, finetune=settings
+            )
+            finetune(replace(scoring, inputs={**scoring.inputs, **before}))
+            rows = pd.read_parquet(scoring.out / "predictions.parquet")
+            found.append(rows.prediction.to_list())
+        assert found[0] == found[1], name

@@ -1,11 +1,13 @@
 """Extraction: windows and targets as in the example of transformers, the loss of BERT's own head,
 answers by hand."""
 
+import copy
 import itertools
 
 import numpy as np
 import pytest
 import torch
+from tokenizers import processors
 from torch import nn
 from transformers import BertConfig, BertForQuestionAnswering, PreTrainedTokenizerFast
 
@@ -145,6 +147,22 @@ def test_windows_with_little_context(tokenizer: PreTrainedTokenizerFast) -> None
     assert data.positions is not None
     ends = data.positions.values.reshape(-1, 2)[:, 1]
     assert ends.max() == len(" ".join(words)) and data.num_items < 40
+
+
+def test_inputs_without_room_for_the_context_are_refused(
+    tokenizer: PreTrainedTokenizerFast,
+) -> None:
+    """A template of four special tokens, and a question of half of the tokens."""
+    examples = Examples([("cat aingat aingat aingat", "the dog")], column([NONE]))
+    template = processors.TemplateProcessing(
+        single="$A [SEP]",
+        pair="[CLS] $A [SEP] [SEP] $B [SEP]",  # RoBERTa's
+        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
+    )
+    wide = copy.deepcopy(tokenizer)
+    wide.backend_tokenizer.post_processor = template
+    with pytest.raises(ValueError, match="max_sequence_length of 8 leaves no room for the text"):
+        make_head(wide, length=8).encode(examples)
 
 
 def test_the_loss_is_that_of_bert(tokenizer: PreTrainedTokenizerFast) -> None:

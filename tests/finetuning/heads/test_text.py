@@ -198,6 +198,17 @@ def test_tags_are_padded_cut_and_parsed_longest_first() -> None:
     assert tags_of([2, 3, 2, 9, 1], names, 3) == (2, 1, 0)
     assert tags_of([2], names, 3) == (1, 0, 0)
     assert tags_of([2] * 9, names, 2) == (1, 1)
+    assert tags_of([2], names, 3, missing=2) == (1, 2, 2)
+
+
+def test_words_without_a_written_tag_are_outside_entities(tokenizer: Tok) -> None:
+    """Wherever O is among the tags of an own task, as under an output layer."""
+    task, examples = CASES["tagging"]
+    task = task.model_copy(update={"labels": ("B-PER", "O")})
+    head = TextOutput(task, Protocol(), tokenizer("wordpiece"))
+    examples = unlabelled(task, examples.texts)
+    nothing = head.predictions([[]] * len(examples), head.encode(examples), examples)
+    assert all(set(tags) == {1} for tags in nothing)
 
 
 def test_the_longest_part_is_cut_first() -> None:
