@@ -170,11 +170,11 @@ def load_file(file_format: str, path: Path) -> "Dataset":
     try:
         if file_format == "jsonl":
             check_nesting(path)
-        if builder == "csv":  # whose builder takes the types of columns from the first 10,000 rows
-            with catch_warnings(action="error", category=ParserWarning):
-                cells = pd.read_csv(path, **options)
-            return datasets.Dataset.from_pandas(cells, preserve_index=False)
         with content_cache("file", lambda: digest([path])) as cache:
+            if builder == "csv":  # whose builder takes types of columns from the first 10,000 rows
+                with catch_warnings(action="error", category=ParserWarning):
+                    cells = pd.read_csv(path, **options)
+                return datasets.Dataset.from_pandas(cells, preserve_index=False)
             return datasets.load_dataset(
                 builder, data_files={"rows": str(path)}, split="rows", cache_dir=cache, **options
             )

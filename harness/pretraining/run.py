@@ -79,8 +79,8 @@ def pretrain(
         ValueError: the text, or that held out, is too small for a batch or for sentence pairs.
         FloatingPointError: the loss is not finite.
     """
-    # Before the training, whose result would be lost.
-    check_pairs(TokenStream.open(tokens / "validation"), spec.objectives[-1])
+    if spec.objectives[-1].sentence_pair != "none":  # before the training, which would be lost
+        check_pairs(TokenStream.open(tokens / "validation"), spec.objectives[-1])
     vocabulary = Vocabulary.load(tokenizer)
     micro_batch = compute.micro_batch_tokens or default_micro_batch_tokens(compute)
 

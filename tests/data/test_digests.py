@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+import pandas as pd
 import pytest
 
 from harness.data import digests, hub
@@ -45,22 +46,27 @@ def test_files_that_rest_are_read_once(file: Path, monkeypatch: pytest.MonkeyPat
     assert digest([file]) == found
 
 
+@pytest.mark.parametrize(
+    ("file_format", "reader"), [("csv", (pd, "read_csv")), ("jsonl", (datasets, "load_dataset"))]
+)
 def test_rows_that_change_while_they_are_read_are_refused(
-    file: Path, monkeypatch: pytest.MonkeyPatch
+    file: Path, monkeypatch: pytest.MonkeyPatch, file_format: str, reader: tuple[Any, str]
 ) -> None:
     """Nor are they taken for the rows of the first content later."""
-    load, before = datasets.load_dataset, file.read_text()
+    if file_format == "jsonl":
+        file.write_text('{"text": "first", "label": 0}\n')
+    load, before = getattr(*reader), file.read_text()
 
     def change_meanwhile(*arguments: Any, **options: Any) -> Any:
-        file.write_text("text,label\nother,1\n")
+        file.write_text(before.replace("first", "other"))
         return load(*arguments, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(datasets, "load_dataset", change_meanwhile)
-        with pytest.raises(ValueError, match=r"a\.csv cannot be read as csv: its content changed"):
-            hub.load_file("csv", file)
+        patch.setattr(*reader, change_meanwhile)
+        with pytest.raises(ValueError, match=rf"cannot be read as {file_format}: its content chan"):
+            hub.load_file(file_format, file)
     file.write_text(before)
-    assert hub.load_file("csv", file)["text"][0] == "first"
+    assert hub.load_file(file_format, file)["text"][0] == "first"
 
 
 def test_data_are_checked_before_and_after_they_are_read(file: Path) -> None:
