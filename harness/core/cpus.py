@@ -33,3 +33,10 @@ def gpus() -> tuple[str, ...]:
 def has_gpu() -> bool:
     """Whether torch finds a GPU."""
     return bool(gpus())
+
+
+def gpu_memory() -> int:
+    """Bytes of memory of the GPU with the least; there must be one."""
+    from torch import cuda
+
+    return min(cuda.get_device_properties(i).total_memory for i in range(cuda.device_count()))

@@ -1,5 +1,6 @@
 """Which GPUs there are, against torch."""
 
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import pytest
@@ -31,3 +32,11 @@ def test_gpus_have_the_names_of_the_environment(
             with patch("torch.cuda.is_available", return_value=found):
                 assert cpus.gpus() == (names if found else ())
                 assert cpus.has_gpu() is found
+
+
+def test_the_least_memory_of_the_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = [24, 8, 16]
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: len(sizes))
+    found = [SimpleNamespace(total_memory=size) for size in sizes]
+    monkeypatch.setattr(torch.cuda, "get_device_properties", found.__getitem__)
+    assert cpus.gpu_memory() == 8

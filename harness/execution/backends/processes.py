@@ -6,7 +6,7 @@ from concurrent.futures.process import BrokenProcessPool
 from importlib import import_module
 
 from harness.core.compute import DEFAULT_COMPUTE, Compute
-from harness.core.cpus import given_threads, gpus, num_cpus
+from harness.core.cpus import given_threads, gpu_memory, gpus, num_cpus
 from harness.execution.backends.backend import Backend, Outcome, WorkerKilledError
 from harness.execution.job import StageJob, StageOutput, Workspace
 from harness.execution.worker import run_stage
@@ -17,6 +17,9 @@ STAGES = "harness.execution.stages"
 KILLED = "its process was killed, as when memory runs out (see dmesg; lower --jobs)"
 MAX_JOBS = 8
 """Default limit of workers; each holds its own copy of torch."""
+SMALL_STAGE = 2**32
+"""Bytes of a GPU for a stage of a small network: half a GiB for CUDA, and the tensors of a forward
+pass, which has fewer tokens where they do not fit."""
 
 
 class ProcessBackend(Backend):
@@ -106,7 +109,10 @@ def default_jobs(compute: Compute = DEFAULT_COMPUTE, has_small_networks: bool = 
     here, share = len(gpus_of_stages(compute)), compute.resources.largest_gpu_share
     if here and share < 1:
         return here * int(1 / share)
-    return max(here, cpu_jobs(compute.threads)) if has_small_networks or not here else here
+    if here and not has_small_networks:
+        return here
+    fit = here * int(gpu_memory() // SMALL_STAGE) if here else MAX_JOBS
+    return max(here, min(fit, cpu_jobs(compute.threads)))
 
 
 def gpus_of_stages(compute: Compute) -> Sequence[str]:

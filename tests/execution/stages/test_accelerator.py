@@ -56,11 +56,14 @@ def test_small_networks_share_a_gpu(monkeypatch: pytest.MonkeyPatch, given: tupl
     """As many as the CPUs allow, and each has its part of them."""
     monkeypatch.setattr(processes, "gpus", lambda: given)
     monkeypatch.setattr(processes, "num_cpus", lambda: 16)
+    monkeypatch.setattr(processes, "gpu_memory", lambda: 80 * 2**30)
     for threads, jobs in ((None, 8), (4, 4), (16, len(given))):
         assert default_jobs(Compute(threads=threads), has_small_networks=True) == jobs
     assert [default_threads(Compute(), jobs) for jobs in (1, 2, 8, 40)] == [
         16 // len(given), 8, 2, 1,
     ]  # fmt: skip
+    monkeypatch.setattr(processes, "gpu_memory", lambda: 8 * 2**30 - 1)  # one and no half fits
+    assert default_jobs(Compute(), has_small_networks=True) == len(given)
 
 
 @pytest.mark.parametrize(
