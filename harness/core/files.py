@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
-from shutil import rmtree
+from shutil import copymode, rmtree
 
 from filelock import FileLock
 
@@ -26,6 +26,17 @@ def atomic_path(path: Path) -> Iterator[Path]:
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def usual_mode(file: Path) -> None:
+    """Gives a file the permissions of new ones in its folder: safetensors 0.8 lets nobody but the
+    owner read those that it writes."""
+    sample = file.with_name(f".{token_hex(8)}")
+    sample.touch()
+    try:
+        copymode(sample, file)
+    finally:
+        sample.unlink()
 
 
 def user_path(text: str | Path) -> Path:

@@ -6,6 +6,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file, save_file
 
+from harness.core.files import usual_mode
 from harness.finetuning.adaptation import Adaptation
 from harness.finetuning.costs import stored
 from harness.finetuning.task_model import TaskModel
@@ -18,6 +19,7 @@ def save_adapted(model: TaskModel, adaptation: Adaptation, folder: Path) -> None
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {name: value.detach().cpu().contiguous() for name, value in stored(model).items()}
     save_file(tensors, folder / WEIGHTS)
+    usual_mode(folder / WEIGHTS)
     (folder / METADATA).write_text(json.dumps({"adaptation": adaptation.content}, indent=2) + "\n")
 
 

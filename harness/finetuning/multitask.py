@@ -15,6 +15,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.utils.data import IterableDataset
 
+from harness.core.files import usual_mode
 from harness.finetuning.auxiliary_batches import HOLDOUT, auxiliary_batches, prefixed
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Batch, Encoded, TrainBatches
@@ -173,6 +174,7 @@ def save_head(model: TaskModel, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     weights = model.state_dict().items()
     save_file({n: w.contiguous() for n, w in weights if not n.startswith(BACKBONE)}, path)
+    usual_mode(path)
 
 
 def load_head(model: TaskModel, path: Path) -> None:

@@ -6,7 +6,6 @@ H hidden size, V vocabulary.
 
 import json
 from pathlib import Path
-from shutil import copymode
 from typing import Any, cast
 
 import torch
@@ -15,6 +14,7 @@ from torch.nn import functional as F
 from transformers import PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 
+from harness.core.files import usual_mode
 from harness.models import FAMILIES
 from harness.models.blueprints import Blueprint
 from harness.models.checkpoints.dense_layers import save_dense
@@ -214,8 +214,8 @@ class Backbone(nn.Module):
         if self.imported:
             metadata["imported"] = self.imported
         (folder / METADATA).write_text(json.dumps(metadata, indent=2) + "\n")
-        for file in folder.rglob("*.safetensors"):  # safetensors lets nobody but the owner read it
-            copymode(folder / METADATA, file)
+        for file in folder.rglob("*.safetensors"):
+            usual_mode(file)
 
 
 def attention_mask_for(

@@ -10,6 +10,7 @@ from harness.data.corpora.sources import Corpus, decontaminated
 from harness.experiment import plugins
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Experiment
+from harness.finetuning.compatibility import answered_as_text
 from harness.plan.costs import pretraining_cost
 from harness.plan.fingerprints import Fingerprints
 from harness.plan.keys import KeyTexts, run_content, stage_key
@@ -18,6 +19,7 @@ from harness.plan.plugin_use import used_members
 from harness.plan.stage_kinds import STAGE_KINDS
 from harness.plan.worlds import corpus_in, task_in
 from harness.pretraining.recipes.pretrain import Pretrain
+from harness.tasks.annotated_words import OUTSIDE
 from harness.tasks.metrics.retrieval import RANK_METRICS
 from harness.tasks.task import Task
 
@@ -117,10 +119,8 @@ class StageGraph:
 
     def finetune_spec(self, evaluate: Evaluate, task: Task) -> dict[str, Any]:
         """The spec of a fine-tuning run on `task`, without its seed."""
-        # Ties kept the order of the data before; only keys of tasks with ranking metrics change.
-        ties = {"ties": "mean"} if RANKING & {*task.metrics} else {}
         return {
-            **ties,
+            **since_repairs(evaluate, task),
             **self.task_content(task),
             "adaptation": self.adaptation_content(evaluate.adaptation),
             "protocol": self.protocol_content(evaluate.protocol),
@@ -139,3 +139,18 @@ class StageGraph:
         any, so that a run has the key that it has without the field."""
         found = evaluate.protocol.perturb.content
         return {"perturb": found} if found else {}
+
+
+def since_repairs(evaluate: Evaluate, task: Task) -> dict[str, str]:
+    """The parts of a spec of runs that earlier versions computed in another way: the keys of these
+    change alone."""
+    found = {}
+    if RANKING & {*task.metrics}:  # ties kept the order of the data
+        found["ties"] = "mean"
+    is_scored_only = evaluate.multitask or evaluate.sequential or not task.train
+    if evaluate.finetune.reinit_layers and is_scored_only:  # networks that were trained lost layers
+        found["reinit"] = "training"
+    has_late_outside = task.kind == "tagging" and OUTSIDE in task.labels[1:]
+    if has_late_outside and answered_as_text(task, evaluate.protocol):  # they were the first tag
+        found["missing_tags"] = OUTSIDE
+    return found

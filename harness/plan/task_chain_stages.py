@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.experiment.arms import Arm
 from harness.finetuning.adaptation import ADAPTATIONS
-from harness.finetuning.compatibility import unsupported_reason
+from harness.finetuning.compatibility import answered_as_text, unsupported_reason
 from harness.finetuning.prompt_training import PromptTraining
 from harness.finetuning.protocol import Finetune
 from harness.plan.continued_stages import add_pretraining_loss
@@ -175,6 +175,8 @@ class TaskChain:
             "mixing": self.graph.dump(mixing) if mixing else None,
             "mixed": True if mixed and len(tasks) > 1 else None,
             "prompts": prompts.content if prompts else None,
+            # Earlier versions trained it only if the first task is answered as text.
+            "token_head": "trained" if not prompts and self._turns_to_text(tasks) else None,
             "seed": self.seed,
             "pretrain_fraction": fraction if fraction < 1 else None,
             **self.graph.precision,
@@ -186,6 +188,12 @@ class TaskChain:
         flops *= prompts.num_rows if prompts else 1
         roles = {role: self.parents[role] for role in ("pretrain", "tokenizer")}
         return self.graph.stage("train_tasks", label, spec, {**roles, **body}, flops)
+
+    def _turns_to_text(self, tasks: Sequence[Task]) -> bool:
+        """Whether a task is answered as text after a first one that is not; tasks that are mixed
+        are all answered in one way."""
+        as_text = [answered_as_text(task, self.arm.evaluate.protocol) for task in tasks]
+        return any(as_text) and not as_text[0]
 
 
 def _after(task: Task, step: str, steps: Mapping[str, str]) -> dict[str, str]:

@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.files import DRAFT, atomic_folder, atomic_path, output_folder, write_atomically
+from harness.core.files import (
+    DRAFT,
+    atomic_folder,
+    atomic_path,
+    output_folder,
+    usual_mode,
+    write_atomically,
+)
 
 
 def copy(to: Path, source: Path) -> None:
@@ -104,3 +111,17 @@ def test_an_output_folder_can_be_written(tmp_path: Path, monkeypatch: pytest.Mon
         output_folder(tmp_path)
     with pytest.raises(ValueError, match=f"but {tmp_path} is not writable"):
         output_folder(tmp_path / "a" / "b")
+
+
+def test_the_mode_of_a_file_becomes_that_of_new_ones(tmp_path: Path) -> None:
+    file, new = tmp_path / "weights", tmp_path / "new"
+    file.write_text("kept")
+    file.chmod(0o600)
+    before = os.umask(0o027)
+    try:
+        usual_mode(file)
+        new.touch()
+    finally:
+        os.umask(before)
+    assert file.stat().st_mode == new.stat().st_mode and file.stat().st_mode & 0o777 == 0o640
+    assert file.read_text() == "kept" and sorted(tmp_path.iterdir()) == [new, file]

@@ -16,7 +16,9 @@ from harness.experiment.declaration import Declaration
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Experiment
 from harness.plan.factory import make_plan
+from harness.plan.graph import since_repairs
 from harness.plan.plan import Plan, Stage
+from harness.tasks import TASKS as TASK_VALUES
 from tests.stage_runner import StageRunner
 
 BASE: dict[str, Any] = {
@@ -376,3 +378,27 @@ def test_objectives_of_several_tasks_are_learned_together(runner: StageRunner) -
     assert len(list((runner.out(stage.key) / "heads").iterdir())) == 3
     after, before = (predictions(runner, plan.finetune_runs[0].key) for plan in (trained, plain))
     assert not np.array_equal(after, before)
+
+
+def test_only_runs_that_were_computed_in_another_way_have_other_keys() -> None:
+    """New layers were drawn where networks are only scored, token heads stayed frozen where a later
+    task alone writes text, and missing tags were the first, not O."""
+    drawn = {**FAST["finetune"], "reinit_layers": 1}
+    several: tuple[tuple[dict[str, Any], bool], ...]
+    several = (({"multitask": {}}, True), ({"sequential": True}, True), ({}, False))
+    for fields, marked in several:
+        stages = of_kind(planned(**fields, finetune=drawn), "finetune")
+        assert stages and all(("reinit" in one.spec) is marked for one in stages)
+        assert not any("reinit" in one.spec for one in of_kind(planned(**fields), "finetune"))
+    text, label = "micro-sum", "micro-mrpc"
+    for names, marked in (([label, text], True), ([text, label], False), ([label], False)):
+        suite = {"name": "mine", "tasks": names}
+        plan = planned({"pretrain.recipe": ["t5"]}, suite=suite, tasks=None, multitask={})
+        (stage,) = of_kind(plan, "train_tasks")
+        assert task_names(stage) == names and (stage.spec["token_head"] == "trained") is marked
+    tagging = TASK_VALUES["conll2003_ner"]
+    late = tagging.model_copy(update={"labels": tagging.labels[::-1]})
+    cases = (("text", late, True), ("text", tagging, False), ("head", late, False))
+    for answer, task, marked in cases:
+        evaluate = Evaluate.model_validate({"protocol": {"answer": answer}})
+        assert ("missing_tags" in since_repairs(evaluate, task)) is marked

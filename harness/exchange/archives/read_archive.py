@@ -27,8 +27,6 @@ KEY = re.compile(r"[0-9a-f]{16}")
 """A key of a stage (`harness.plan.keys`)."""
 MAX_NAME = 255
 """Bytes of the name of a file or folder."""
-
-
 MAX_PATH = 1000
 """Characters of the name of a member."""
 DAMAGED = (lzma.LZMAError, EOFError, tarfile.TarError, ValueError, ArithmeticError)

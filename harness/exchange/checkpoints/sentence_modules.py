@@ -3,12 +3,12 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from shutil import copymode
 from typing import Any
 
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from harness.core.files import usual_mode
 from harness.finetuning.pooling import pooling_of
 from harness.finetuning.protocol import Protocol
 from harness.models.backbone import Backbone
@@ -59,7 +59,7 @@ def write_modules(backbone: Backbone, out: Path) -> None:
             _write(config, out / path / "config.json")
         if weights:
             save_file(weights, out / path / "model.safetensors")
-            copymode(out / path / "config.json", out / path / "model.safetensors")
+            usual_mode(out / path / "model.safetensors")
     _write(listed, out / MODULES)
     if own.max_length:
         _write({"max_seq_length": own.max_length, "do_lower_case": False}, out / LENGTH)

@@ -55,10 +55,13 @@ def _is_plain(value: Any) -> bool:
 
 def _is_number(value: Any) -> bool:
     """Whether a value is a number that a float can hold, NaN included."""
+    if not isinstance(value, int | float):
+        return False
     try:
-        return isinstance(value, int | float) and isinstance(float(value), float)
+        float(value)
     except OverflowError:
         return False
+    return True
 
 
 def _widths(path: Path, text: str) -> Widths:
