@@ -18,8 +18,8 @@ KILLED = "its process was killed, as when memory runs out (see dmesg; lower --jo
 MAX_JOBS = 8
 """Default limit of workers; each holds its own copy of torch."""
 SMALL_STAGE = 2**32
-"""Bytes of a GPU for a stage of a small network: half a GiB for CUDA, and the tensors of a forward
-pass, which has fewer tokens where they do not fit."""
+"""Bytes of a GPU for a stage of a small network, CUDA's own included: an estimate, not measured.
+Pretraining takes fewer tokens at a time where memory runs out."""
 
 
 class ProcessBackend(Backend):
