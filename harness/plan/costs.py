@@ -47,8 +47,8 @@ took (58 s for 3,907 updates of 4.2e8 FLOPs) beyond the time at SUSTAINED_FLOPS.
 SMALL = 1e7
 """FLOPs for a token, forward, up to which a GPU is idle between the operations of a network, by
 estimate: an update of 16,384 tokens, 5e11 FLOPs, takes 5 ms at 1e14 FLOP/s, about as long as it
-takes to start its operations. BERT's size `mini` is below, `small` above. Sixteen runs of `nano` at a time
-are 7.7 times as fast as one (benchmarks/README.md)."""
+takes to start its operations. BERT's size `mini` is below, `small` above. Sixteen runs of
+`nano` at a time are 7.7 times as fast as one (benchmarks/README.md)."""
 SECONDS_PER_STAGE = 0.3
 """Seconds of a stage that do not depend on its FLOPs."""
 SECONDS_OF_TEXT: Mapping[str, float] = {"tokenizer": 3.0, "tokenize": 5.0}
