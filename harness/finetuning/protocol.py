@@ -137,6 +137,9 @@ class Protocol(ConfigModel):
     """Share of the train set held out to select hyperparameters; the dev set is only scored."""
     max_holdout_examples: Count = Field(default=1000, ge=1)
     """Most examples of the hold-out."""
+    holdout_groups: Literal["texts"] | None = None
+    """What the hold-out must not divide: `texts`: examples that share a text, such as questions
+    about one paragraph, are held out together; null: only the groups of a task that has them."""
     max_train_examples: Count | None = Field(default=None, ge=8)
     """Most training examples; null for all."""
     selection: Literal["last", "best"] = "last"

@@ -69,6 +69,7 @@ def _tokenized(
         spec: dict[str, Any] = {"corpus": graph.dump(text), **graph.task_content(task)}
         spec["holdout_fraction"] = protocol.holdout_fraction
         spec["max_holdout_examples"] = protocol.max_holdout_examples
+        spec["holdout_groups"] = protocol.holdout_groups
     else:
         spec = graph.text(text)
     label = f"{corpus_label(text, task)}, tokens"

@@ -106,7 +106,11 @@ def mixed(parts: Sequence[tuple[Examples, Sequence[str]]]) -> Examples:
 
 
 def split_holdout(
-    examples: Examples, fraction: float, max_holdout_examples: int, seed: int
+    examples: Examples,
+    fraction: float,
+    max_holdout_examples: int,
+    seed: int,
+    groups: np.ndarray | None = None,
 ) -> tuple[Examples, Examples]:
     """The train set without the hold-out, shuffled, and the hold-out.
 
@@ -115,20 +119,22 @@ def split_holdout(
 
     Args:
         fraction: share of the examples, 0 to 1.
+        groups: [num_examples] group of each example; null: those of the examples, if any.
 
     Raises:
         ValueError: fewer than two examples or groups, or all groups are too large.
     """
-    units = np.arange(len(examples)) if examples.groups is None else _numbered(examples.groups)
+    groups = examples.groups if groups is None else groups
+    units = np.arange(len(examples)) if groups is None else _numbered(groups)
     num_units = int(units.max(initial=-1)) + 1
     if num_units < 2:
-        what = "examples" if examples.groups is None else "groups of examples"
+        what = "examples" if groups is None else "groups of examples"
         raise ValueError(f"a hold-out needs at least 2 {what}, but there are {num_units}")
     size = min(max(1, round(fraction * len(examples))), max_holdout_examples, len(examples) - 1)
     order = np.random.default_rng(seed).permutation(num_units)
-    if examples.groups is None and examples.labels.dtype.kind == "i":
+    if groups is None and examples.labels.dtype.kind == "i":
         order = order[np.argsort(_class_quantiles(examples.labels[order]), kind="stable")]
-    if examples.groups is None:
+    if groups is None:
         held, train = np.isin(units, order[:size]), order[size:]
     else:
         held = np.isin(units, _whole_groups(np.bincount(units), order, size, max_holdout_examples))

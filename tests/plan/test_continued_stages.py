@@ -12,8 +12,8 @@ from harness.data.corpora.load_corpus import read_documents
 from harness.data.corpora.sources import MicroworldCorpus, TaskCorpus
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
+from harness.execution.stages.planned_data import HOLDOUT_SEED
 from harness.execution.stages.pretrain import task_documents
-from harness.execution.stages.task_runner import HOLDOUT_SEED
 from harness.experiment.arms import combinations, resolve_arm
 from harness.experiment.declaration import Declaration
 from harness.experiment.experiment import Experiment

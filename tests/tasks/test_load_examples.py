@@ -14,6 +14,7 @@ from harness.tasks import SUITES, TASKS
 from harness.tasks.examples import Examples, mixed, split_holdout
 from harness.tasks.load_examples import available_splits, fingerprint, load_examples
 from harness.tasks.task import Split
+from harness.tasks.text_groups import text_groups
 from tests.tasks.mirrors import TEXT, Mirror
 
 needs_mirror = pytest.mark.skipif(
@@ -205,6 +206,37 @@ def test_a_holdout_of_groups_counts_examples(
     assert len(holdout) <= max(target + max(sizes) / 2, min(sizes))
     if max(sizes) < target <= len(names) / 2:
         assert len(holdout) >= target - max(sizes)
+
+
+@given(
+    pairs=st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=2, max_size=40),
+    fraction=st.floats(0.01, 0.9),
+)
+def test_examples_that_share_texts_are_held_out_together(
+    pairs: list[tuple[int, int]], fraction: float
+) -> None:
+    texts: list[tuple[str, ...]] = [
+        (f"text {first}", f" TEXT  {second}") for first, second in pairs
+    ]
+    groups = text_groups(Examples(texts, np.zeros(len(texts), dtype=np.int64)), "classification")
+    for pair, one in zip(pairs, groups, strict=True):
+        connected = set(pair)
+        for _ in pairs:  # one more step of the search each
+            connected.update(*(other for other in pairs if connected & set(other)))
+        assert [first in connected for first, _ in pairs] == list(groups == one)
+    if len(set(groups)) > 1:
+        examples = examples_of(np.zeros(len(texts), dtype=np.int64))
+        train, holdout = split_holdout(examples, fraction, 1000, 0, groups)
+        sides = [{groups[int(text)] for (text,) in side.texts} for side in (train, holdout)]
+        assert all(sides) and not sides[0] & sides[1]
+
+
+def test_tags_share_texts_by_their_whole_sentence_and_groups_stay_together() -> None:
+    texts: list[tuple[str, ...]] = [("the", "bear"), ("the", "fox"), ("The", "bear"), ("a", "cat")]
+    names = np.array(["a", "b", "c", "b"], dtype=object)
+    examples = Examples(texts, np.zeros(4, dtype=object), groups=names)
+    first, fox, again, cat = text_groups(examples, "tagging")
+    assert first == again != fox == cat
 
 
 def test_a_group_larger_than_the_holdout_is_one_line() -> None:

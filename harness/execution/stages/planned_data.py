@@ -19,12 +19,15 @@ from harness.models.checkpoints import files
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.tasks import load_examples
 from harness.tasks.evaluation_texts import evaluation_fingerprints
-from harness.tasks.examples import Examples
+from harness.tasks.examples import Examples, split_holdout
 from harness.tasks.probes.items import Item, fingerprint, load_items
 from harness.tasks.probes.probe import Probe
 from harness.tasks.task import Split, Task
+from harness.tasks.text_groups import text_groups
 
 CORPUS: TypeAdapter[Corpus] = TypeAdapter(Corpus)
+HOLDOUT_SEED = 0
+"""Of the split into train and hold-out: the same for all arms and seeds."""
 
 
 @contextmanager
@@ -122,3 +125,21 @@ def read_examples(task: Task, split: Split | Literal["train"], planned: str) -> 
     """
     name = split if isinstance(split, str) else split.model_dump_json()
     return _read(task.model_dump_json(), name, planned)
+
+
+def read_train(task: Task, planned: str, protocol: Mapping[str, Any]) -> tuple[Examples, Examples]:
+    """The train set without the hold-out, shuffled, and the hold-out.
+
+    Args:
+        planned: as for `read_examples`.
+        protocol: holds `holdout_fraction`, `max_holdout_examples` and, unless null,
+            `holdout_groups`.
+
+    Raises:
+        ValueError: as `read_examples` and `split_holdout`.
+    """
+    examples = read_examples(task, "train", planned)
+    fraction, most = protocol["holdout_fraction"], protocol["max_holdout_examples"]
+    by_text = protocol.get("holdout_groups") == "texts"
+    groups = text_groups(examples, task.kind) if by_text else None
+    return split_holdout(examples, fraction, most, HOLDOUT_SEED, groups)

@@ -22,10 +22,10 @@ from harness.execution.stages.planned_data import (
     planned_checkpoint,
     planned_items,
     planned_text,
-    read_examples,
+    read_train,
     with_planned_vectors,
 )
-from harness.execution.stages.task_runner import HOLDOUT_SEED, network_folder
+from harness.execution.stages.task_runner import network_folder
 from harness.execution.utilisation import known_peak
 from harness.finetuning.search.pretrain_search import BEST, with_settings
 from harness.plan.learned_vocabularies import VOCAB_SIZE
@@ -36,7 +36,6 @@ from harness.pretraining.held_out_loss import held_out
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.scoring import probing
 from harness.tasks.evaluation_texts import evaluation_texts
-from harness.tasks.examples import split_holdout
 from harness.tasks.probes.probe import UNSUPPORTED_FILE
 from harness.tasks.task import Task
 
@@ -126,16 +125,11 @@ def task_documents(spec: Mapping[str, Any], corpus: TaskCorpus) -> Iterator[list
     by spaces); repeated examples count once.
 
     Args:
-        spec: holds `task`, `content`, `fingerprint`, `holdout_fraction` and
-            `max_holdout_examples`.
+        spec: holds `task`, `content`, `fingerprint`, and the fields of a protocol that draw the
+            hold-out.
     """
     task = Task.model_validate({"name": spec["task"], **spec["content"]})
-    train, _ = split_holdout(
-        read_examples(task, "train", spec["fingerprint"]),
-        spec["holdout_fraction"],
-        spec["max_holdout_examples"],
-        HOLDOUT_SEED,
-    )
+    train, _ = read_train(task, spec["fingerprint"], spec)
     joined = [(" ".join(words),) for words in train.texts] if task.kind == "tagging" else None
     for texts in islice(dict.fromkeys(joined or train.texts), corpus.max_documents):
         if sentences := [sentence for text in texts for sentence in load_corpus.paragraphs(text)]:

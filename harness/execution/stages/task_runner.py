@@ -12,7 +12,7 @@ from transformers import PreTrainedTokenizerFast
 
 from harness.core.names import file_name
 from harness.execution.stages.context import StageContext
-from harness.execution.stages.planned_data import read_examples
+from harness.execution.stages.planned_data import read_train
 from harness.finetuning import baselines
 from harness.finetuning.adaptation import read_adaptation
 from harness.finetuning.augmentation import outputs_folder, taught_examples
@@ -40,11 +40,10 @@ from harness.finetuning.task_model import TaskModel
 from harness.finetuning.teacher_layers import read_network
 from harness.models.checkpoints.files import read_metadata
 from harness.pretraining.callbacks import CHECKPOINTS, fraction_name
-from harness.tasks.examples import Examples, split_holdout
+from harness.tasks.examples import Examples
 from harness.tasks.scores import score
 from harness.tasks.task import Task
 
-HOLDOUT_SEED = 0
 HEADS = "heads"
 """Folder of the task heads, next to the network that they share."""
 
@@ -99,12 +98,8 @@ class TaskRunner:
 
     @cached_property
     def _split(self) -> tuple[Examples, Examples]:
-        return split_holdout(
-            read_examples(self.task, "train", self.context.spec["fingerprint"]),
-            self.protocol.holdout_fraction,
-            self.protocol.max_holdout_examples,
-            HOLDOUT_SEED,
-        )
+        spec = self.context.spec
+        return read_train(self.task, spec["fingerprint"], self.protocol.model_dump())
 
     @cached_property
     def train_examples(self) -> Examples | None:

@@ -13,7 +13,13 @@ from harness.pretraining.recipes.pretrain import Pretrain
 FIELD = ("evaluate", "distillation")
 KINDS = ("encoder", "checkpoint")
 """Kinds of families whose layers are learned."""
-SHARED = ("answer", "holdout_fraction", "max_holdout_examples", "max_train_examples")
+SHARED = (
+    "answer",
+    "holdout_fraction",
+    "max_holdout_examples",
+    "holdout_groups",
+    "max_train_examples",
+)
 """Fields of `evaluate.protocol` in which student and teacher agree: the outputs are those of the
 same examples."""
 

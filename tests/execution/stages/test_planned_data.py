@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from harness.data.digests import DataChangedError
-from harness.execution.stages.planned_data import planned_checkpoint, planned_items
+from harness.execution.stages.planned_data import planned_checkpoint, planned_items, read_train
 from harness.execution.stages.pretrain import STREAMS
 from harness.experiment.declaration import from_data
 from harness.models.checkpoints.files import fingerprint
 from harness.plan.factory import make_plan
 from harness.plan.plan import Plan
+from harness.tasks import TASKS, load_examples
 from harness.tasks.probes import PROBES, items
 from harness.tasks.task import HubData
 from tests.stage_runner import StageRunner
@@ -137,3 +138,17 @@ def test_changed_items_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     file.write_text("{ }")
     with pytest.raises(DataChangedError, match=r"^the items of blimp must be as they were"):
         planned_items(spec, probe)
+
+
+def test_a_holdout_of_whole_texts_shares_none_with_train() -> None:
+    task = TASKS["micro-rte"]
+    drawn = {"holdout_fraction": 0.1, "max_holdout_examples": 1_000, "holdout_groups": None}
+
+    def shared(protocol: dict[str, Any]) -> set[str]:
+        train, holdout = read_train(task, load_examples.fingerprint(task), protocol)
+        assert len(holdout) == pytest.approx(0.1 * (len(train) + len(holdout)), rel=0.1)
+        texts = ({text for texts in side.texts for text in texts} for side in (train, holdout))
+        return set.intersection(*texts)
+
+    assert shared(drawn)
+    assert not shared({**drawn, "holdout_groups": "texts"})
