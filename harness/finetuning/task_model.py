@@ -59,3 +59,12 @@ class TaskModel(nn.Module, ABC):
             ValueError: the model has text output.
         """
         raise ValueError("finetune.auxiliary is not supported for text output; leave it out")
+
+
+def without_dropout(module: nn.Module) -> None:
+    """Sets evaluation mode for gradients: recurrent layers, which have no dropout, stay in training
+    mode, as cuDNN, on GPUs, has no gradients of others."""
+    module.eval()
+    for part in module.modules():
+        if isinstance(part, nn.RNNBase):
+            part.train()

@@ -234,7 +234,7 @@ class PretrainingModule(pl.LightningModule):
 
     def _held_out(self, name: str) -> MeanMetric:
         if name not in self.held_out:
-            self.held_out[name] = MeanMetric(sync_on_compute=False).to(self.device)
+            self.held_out[name] = MeanMetric(math.nan, sync_on_compute=False).to(self.device)
         return cast(MeanMetric, self.held_out[name])
 
     def _logged(self, name: str, kind: type[MeanMetric] = MeanMetric) -> MeanMetric:

@@ -1,6 +1,7 @@
 """Bits per byte of held-out text, against values known from the text alone."""
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,14 @@ LENGTH = 32
 """Tokens of a sequence: the last sentence is cut."""
 
 
-def figures(folder: Path, tokenizer: Tokenizer, objective: str, model: str) -> dict[str, float]:
-    """Held-out figures of a model whose logits are all equal."""
+def figures(
+    folder: Path,
+    tokenizer: Tokenizer,
+    objective: str,
+    model: str,
+    change: Callable[[Any], Any] = lambda network: None,
+) -> dict[str, float]:
+    """Held-out figures of a model whose logits are all equal, with a change to its network."""
     training.train(tokenizer, (s for document in DOCUMENTS for s in document), folder / "tok")
     write_streams(DOCUMENTS, folder / "tok", folder, validation_fraction=0.5)
     vocabulary = Vocabulary.load(folder / "tok")
@@ -43,6 +50,7 @@ def figures(folder: Path, tokenizer: Tokenizer, objective: str, model: str) -> d
     module = make_module(spec, vocabulary, 0, {}, 0)
     for weight in module.parameters():
         torch.nn.init.zeros_(weight)
+    change(module.learner.backbone.network)
     stream = TokenStream.open(folder / "validation")
     for batch in held_out_batches(stream, vocabulary, spec.objectives[-1], LENGTH, 0):
         module.validation_step(to_tensors(batch), 0)
@@ -98,3 +106,11 @@ def test_bytes_of_every_sentence_are_kept(tmp_path: Path) -> None:
     for name, sizes in (("validation", [6, 6]), ("train", [4, 6])):
         kept = TokenStream.open(tmp_path / name).bytes
         assert kept is not None and counts[f"{name}_bytes"] == np.sum(kept) and list(kept) == sizes
+
+
+def test_a_loss_that_is_not_a_number_at_some_positions_has_no_mean(tmp_path: Path) -> None:
+    def break_a_position(network: Any) -> None:
+        torch.nn.init.constant_(network.transformer.wpe.weight[LENGTH // 2], math.nan)
+
+    found = figures(tmp_path, TOKENIZERS[0], "clm", "gpt2", break_a_position)
+    assert math.isnan(found["validation_loss"]) and math.isnan(found["validation_bits_per_byte"])

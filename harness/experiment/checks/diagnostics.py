@@ -29,11 +29,17 @@ def _task_problems(arm: Arm) -> Iterator[str]:
 
 
 def _network_problems(arm: Arm) -> Iterator[str]:
-    """Networks whose outputs have no gradient at the embeddings of their inputs."""
+    """Networks whose outputs have no gradient at the embeddings of their inputs, or that read the
+    texts of a pair separately."""
     branches = branches_of(arm.sweep.space)
     tried = [ADAPTATIONS[name] for name in branches] or [arm.evaluate.adaptation]
     for kind in dict.fromkeys(one.kind for one in tried if one.kind in ("frozen", "prompt")):
         yield f"an adaptation that reads the inputs in training, but it is {kind}; leave one out"
+    if arm.evaluate.protocol.head == "bilstm_attention":
+        yield (
+            "both texts of a pair in one input, but protocol.head bilstm_attention reads them "
+            "separately; set it to bilstm"
+        )
     model = arm.adapted.model
     if model.positions == "none":
         yield "positions, but pretrain.model.positions is none; leave it out"

@@ -22,7 +22,7 @@ from harness.finetuning.diagnostics import (
 )
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Batch, orders
-from harness.finetuning.task_model import TaskModel
+from harness.finetuning.task_model import TaskModel, without_dropout
 from harness.tasks.examples import Examples
 
 STEPS = 20
@@ -47,7 +47,7 @@ def changed_words(model: TaskModel, head: TaskHead, examples: Examples) -> pd.Da
     (`attributions`). Pairs in which no token or every token belongs to such a word are left out;
     NaN if none remains, or an attribution is not finite. Leaves the model in evaluation mode.
     """
-    model.eval()
+    without_dropout(model)
     data = head.encode(examples)
     device = next(model.parameters()).device
     found: list[tuple[float, float] | None] = []
@@ -55,6 +55,7 @@ def changed_words(model: TaskModel, head: TaskHead, examples: Examples) -> pd.Da
         items = np.arange(start, min(start + BATCH, len(examples)))
         batch = {name: value.to(device) for name, value in head.collate(data, items).items()}
         found += _hits(model, head, batch, [examples.texts[item] for item in items])
+    model.eval()
     shares = np.array([one for one in found if one is not None]).reshape(-1, 2)
     means = shares.mean(0).tolist() if len(shares) else [np.nan, np.nan]
     frame = pd.DataFrame({"name": [STRONGEST, CHANCE], "value": means, "step": None})
@@ -82,7 +83,8 @@ def attributions(model: TaskModel, batch: Batch) -> list[Tensor]:
     integral is a sum over the middles of STEPS parts of the line.
 
     Positions and segments have embeddings of their own, which stay as they are: where there are
-    none, a norm above the embeddings undoes their scale (`diagnostics.ATTRIBUTED`).
+    none, a norm above the embeddings undoes their scale (`diagnostics.ATTRIBUTED`). Vectors of a
+    soft prompt stay as well, and have no attribution.
     """
     embedded: list[Tensor] = []
 
@@ -99,7 +101,11 @@ def attributions(model: TaskModel, batch: Batch) -> list[Tensor]:
             margin = _margins(model(batch), predicted).sum()
         gradients = torch.autograd.grad(margin, points)
         sums = [total + own / STEPS for total, own in zip(sums, gradients, strict=True)]
-    return [(total * one).sum(-1) for total, one in zip(sums, embedded, strict=True)]
+    widths = [given["input_ids"].shape[1] for given in orders(batch)]
+    return [
+        (total * one).sum(-1)[:, -width:]
+        for total, one, width in zip(sums, embedded, widths, strict=True)
+    ]
 
 
 def _at(points: Sequence[Tensor], call: int, _: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 from transformers import PreTrainedTokenizerFast
 
@@ -19,7 +19,7 @@ from harness.finetuning.heads.text_model import TextModel
 from harness.finetuning.inputs import Batch, Encoded, Ragged
 from harness.finetuning.prompting import SPECIAL_TOKENS, Prompter
 from harness.finetuning.protocol import Protocol
-from harness.finetuning.task_model import TaskModel
+from harness.finetuning.task_model import TaskModel, without_dropout
 from harness.models.backbone import Backbone
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.vocabulary import Vocabulary
@@ -128,10 +128,7 @@ class WithoutDropout(TextModel):
 
     def states(self, batch: Batch) -> list[Tensor]:
         """[M, H] states that predict the target tokens."""
-        self.backbone.eval()
-        for module in self.backbone.modules():
-            if isinstance(module, nn.RNNBase):  # has no dropout; on GPUs, cuDNN trains no other
-                module.train()
+        without_dropout(self.backbone)
         return super().states(batch)
 
 

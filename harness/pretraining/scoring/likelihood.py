@@ -37,7 +37,7 @@ MAX_TOKENS = 4_096
 TEXTS_AT_ONCE = 1_024
 """Texts whose requests are sorted by length together."""
 TABLES = tuple(family for family in BOUNDED if not family.startswith("deberta"))
-"""Families with a table of positions; DeBERTa's are relative."""
+"""Families with a table of positions; DeBERTa's are relative, except in its mask decoder."""
 
 ScoredBatch = tuple[int, Request]
 """Index of the text, and a request for it."""
@@ -114,7 +114,8 @@ def _num_positions(backbone: Backbone) -> float:
     """The length of a network's table of positions; infinite without one."""
     config = backbone.network.config.to_dict()
     has_table = backbone.family in TABLES and config.get("harness_positions") != "none"
-    return positions(config) if has_table else math.inf
+    decodes_masks = backbone.blueprint.token_stack is not None
+    return positions(config) if has_table or decodes_masks else math.inf
 
 
 def _check_width(batch: TensorBatch, num_positions: float) -> None:

@@ -69,6 +69,8 @@ def unsupported_request(objective: Objective) -> str:
     """Why a model trained on `objective` cannot score texts; empty if it can."""
     if objective.output.kind == "replaced_token":
         return "it was trained to detect replaced tokens, not to predict tokens"
+    if objective.output.kind == "corrected_token":  # samples stand at the masks
+        return "it was trained to correct replaced tokens, not to predict masked ones"
     if objective.output.kind == "sampled_token":
         return "it was trained to tell tokens from sampled ones, not to predict tokens"
     if objective.output.kind == "cooccurrence":

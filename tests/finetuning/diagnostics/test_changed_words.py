@@ -13,7 +13,7 @@ from transformers import PreTrainedTokenizerFast
 
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
-from harness.finetuning.adaptation import Full
+from harness.finetuning.adaptation import Adaptation, Full, PromptTuning
 from harness.finetuning.changed_embeddings import changed_embeddings
 from harness.finetuning.diagnostics import ATTRIBUTED, CHANCE, DIAGNOSTICS_COLUMNS, STRONGEST
 from harness.finetuning.diagnostics.changed_words import (
@@ -28,9 +28,12 @@ from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import SWAPPED, Batch, orders
 from harness.finetuning.protocol import Protocol
 from harness.finetuning.task_model import TaskModel
+from harness.models import MODELS
+from harness.models.blueprints import Tokens
+from harness.models.build import build
 from harness.tasks import TASKS
 from harness.tasks.examples import Examples
-from tests.finetuning.methods.models import adapted, batch
+from tests.finetuning.methods.models import SIZE, adapted, batch
 from tests.finetuning.test_sift import ONE_STACK
 
 PAIRS: list[tuple[str, ...]] = [
@@ -38,6 +41,7 @@ PAIRS: list[tuple[str, ...]] = [
     ("Ann saw the cat.", "Ann saw the lamp."),
 ]
 DIFFERING = [[{"dog"}, {"animal"}], [{"cat"}, {"lamp"}]]
+FULL = Full()
 
 
 class Bag(TaskModel):
@@ -70,10 +74,11 @@ def bag(power: int) -> Bag:
     return Bag(torch.randn(40, 8), torch.randn(8, 3), power)
 
 
-def incompleteness(name: str) -> float:
+def incompleteness(name: str, adaptation: Adaptation = FULL) -> float:
     """How far attributions miss the change of the margin, as a share of their absolute sum."""
-    model, one = adapted(name, Full()).eval(), batch()
+    model, one = adapted(name, adaptation).eval(), batch()
     (found,) = attributions(model, one)
+    assert found.shape == one["input_ids"].shape
     with torch.no_grad():
         logits = model(one)
         with changed_embeddings(model, lambda _, embedded: torch.zeros_like(embedded)):
@@ -111,6 +116,11 @@ def test_attribution_by_hand(power: int) -> None:
 def test_attributions_add_up_to_what_the_embeddings_change(name: str) -> None:
     """Completeness (Sundararajan et al. 2017, proposition 1), within the 5 % there."""
     assert incompleteness(name) < 0.05
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2", "lstm"])
+def test_the_vectors_of_a_soft_prompt_have_no_attribution(name: str) -> None:
+    assert incompleteness(name, PromptTuning(length=5)) < 0.05
 
 
 @pytest.mark.parametrize("name", sorted({*ONE_STACK} - {*ATTRIBUTED}))
@@ -229,3 +239,19 @@ def test_pairs_without_a_difference_have_no_value(tmp_path: Any) -> None:
     same = Examples([("the dog.", "The dog!")], np.array([0]))
     model = Bag(torch.ones(len(head.tokenizer), 2), torch.ones(2, 2))
     assert changed_words(model, head, same)["value"].isna().all()
+
+
+def test_recurrent_layers_are_read_as_cudnn_needs_for_gradients(tmp_path: Any) -> None:
+    """In evaluation mode, it has none: "cudnn RNN backward can only be called in training mode"."""
+    train(Tokenizer(vocab_size=280), iter([t for pair in PAIRS for t in pair] * 20), tmp_path)
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(tmp_path)
+    head = head_of(tokenizer, head="bilstm")
+    ids = (tokenizer.pad_token_id, tokenizer.cls_token_id, tokenizer.sep_token_id)
+    backbone = build(MODELS["lstm"], SIZE, Tokens(len(tokenizer), *ids), "causal", 0)
+    model, modes = head.make_model(backbone, FULL), set()
+    layers = [part for part in model.modules() if isinstance(part, torch.nn.RNNBase)]
+    for layer in layers:
+        layer.register_forward_hook(lambda one, *_: modes.add(one.training))
+    changed_words(model, head, Examples(PAIRS, np.array([0, 1])))
+    assert len(layers) == 3 and modes == {True}
+    assert not any(part.training for part in model.modules())

@@ -339,6 +339,16 @@ def test_texts_beyond_the_positions_of_a_network_are_refused(family: str) -> Non
         scores(backbone, [Text(tuple(range(4, 20)))])
 
 
+@pytest.mark.parametrize("family", ["deberta", "deberta_v3"])
+def test_the_positions_of_a_mask_decoder_are_a_limit(family: str) -> None:
+    fields = {"family": family, "max_position": 16, "mask_decoder": "enhanced"}
+    architecture = Architecture.model_validate(fields)
+    backbone = build(architecture, SIZE, TOKENS, "bidirectional", seed=0)
+    assert np.isfinite(scores(backbone, [Text(tuple(range(4, 18)))])).all()
+    with pytest.raises(ValueError, match=r"a text has 17 tokens .* the network has 16 positions"):
+        scores(backbone, [Text(tuple(range(4, 19)))])
+
+
 @pytest.mark.parametrize("family", ["llama", "deberta", "modernbert", "t5"])
 def test_networks_without_a_table_read_any_text(family: str) -> None:
     name = {"llama": "clm", "t5": "span_corruption"}.get(family, "mlm")
@@ -379,7 +389,7 @@ def test_a_model_that_saw_its_targets_scores_no_text() -> None:
 def test_every_objective_has_requests_or_a_reason(name: str) -> None:
     objective = OBJECTIVES[name].components[-1][1]
     unsupported = name in (
-        *("rtd", "sequence_autoencoder", "deshuffling"),
+        *("rtd", "corrective_lm", "coco_lm", "sequence_autoencoder", "deshuffling"),
         *("denoising_permute", "denoising_rotate", "skipgram", "cbow_negative_sampling"),
         *("glove", "skip_thought"),
     )
@@ -387,6 +397,8 @@ def test_every_objective_has_requests_or_a_reason(name: str) -> None:
     if not unsupported:
         for text in TEXTS + CLOZE:
             for request in make_requests(text, objective, VOCABULARY):
+                seen = objective.representation == "bidirectional"  # by what predicts it
+                assert not (request.continuation and seen)
                 within = request.continuation or request.source
                 assert [
                     within[i] for i in request.positions
