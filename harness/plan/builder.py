@@ -271,6 +271,8 @@ class PlanBuilder:
 
     def _add_probe(self, arm: Arm, probe: str, seed: int, tokenizers: Mapping[int, str]) -> None:
         spec = self.graphs[seed].probe_content(probe)
+        if arm.pretrain.objectives[-1].output.kind == "corrected_token":
+            spec = {**spec, "requests": "none"}  # earlier versions scored tokens that it sees
         # With probes, continued pretraining is the same for all tasks.
         any_task = next(iter(arm.evaluate.chosen.values()))
         parents = self._parents(arm, any_task, seed, tokenizers)

@@ -153,4 +153,7 @@ def since_repairs(evaluate: Evaluate, task: Task) -> dict[str, str]:
     has_late_outside = task.kind == "tagging" and OUTSIDE in task.labels[1:]
     if has_late_outside and answered_as_text(task, evaluate.protocol):  # they were the first tag
         found["missing_tags"] = OUTSIDE
+    has_prompt = evaluate.adaptation.kind == "prompt_tuning"
+    if has_prompt and "changed_words" in evaluate.diagnostics:  # those of the prompt were read
+        found["attributions"] = "texts"
     return found

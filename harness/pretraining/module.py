@@ -60,7 +60,7 @@ class PretrainingModule(pl.LightningModule):
         self.unsharded: tuple[PretrainingModule, ...] = ()  # a tuple hides it from torch
         """A copy with whole weights of a module that `shard` was called on."""
         self.held_out = nn.ModuleDict()
-        """Held-out means by loss: `<name>_loss` and `<name>_accuracy`."""
+        """Held-out means by loss, with NaN if one is: `<name>_loss` and `<name>_accuracy`."""
 
     @cached_property
     def trained(self) -> list[nn.Parameter]:

@@ -157,6 +157,6 @@ def far_above_dev(beside: Mapping[tuple[str, str], tuple[float, float]]) -> Iter
         yield (
             "Selected trials score more than "
             f"{FAR_ABOVE_DEV:g} points higher on the hold-out of train than the same arm's runs on "
-            f"dev: {', '.join(named)}. All scores of the search are on the hold-out. Where it shares "
-            "texts with train, evaluate.protocol.holdout_groups: texts holds these out together."
+            f"dev: {', '.join(named)}. All scores of the search are on the hold-out. It may share "
+            "texts with train, which evaluate.protocol.holdout_groups: texts holds out together."
         )
