@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.core.config import ConfigModel
+from harness.data.corpora.sources import MixedCorpus
 from harness.experiment.arms import Arm
 from harness.experiment.recipe_defaults import POSITIONS
 from harness.finetuning.search.space import tried_text
@@ -49,6 +50,8 @@ def _pretrain_fields(arm: Arm) -> dict[str, Any]:
 def flat_fields(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
     """(dotted path, value) of each field of a config value, at any depth."""
     if isinstance(value, ConfigModel):
+        if isinstance(value, MixedCorpus) and value.order:
+            yield f"{prefix}.sources", [*value.sources]
         for name in type(value).model_fields:
             yield from flat_fields(f"{prefix}.{name}", getattr(value, name))
     elif isinstance(value, Mapping) and any(isinstance(v, ConfigModel) for v in value.values()):

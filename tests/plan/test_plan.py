@@ -156,6 +156,25 @@ def test_keys_depend_on_local_text_and_not_on_its_path(tmp_path: Path) -> None:
     assert keys("a.txt", "One. Two.\n\nThree. Five.") != first
 
 
+def test_sources_in_another_order_are_another_text() -> None:
+    first, second = ({"source": "microworld", "seed": seed} for seed in (0, 1))
+    sources = {"first": first, "second": second}
+    mixed = {"source": "mixture", "order": "sequence", "sources": sources}
+    turned = mixed | {"sources": dict(reversed(sources.items()))}
+    orders = {
+        "up": {"pretrain.corpus": mixed, "pretrain.batch_size": 8},
+        "down": {"pretrain.corpus": turned, "pretrain.batch_size": 16},
+    }
+    plan = planned(grid={"order": orders})
+    assert kinds(plan)["tokenize"] == 2
+    alone = planned(grid={"order": {"down": orders["down"]}})
+    assert alone.pretrain_keys["down", 0] == plan.pretrain_keys["down", 0]
+    assert differing_fields(plan.arms)["pretrain.corpus.sources"] == {
+        "up": ["first", "second"],
+        "down": ["second", "first"],
+    }
+
+
 def test_a_missing_corpus_is_bad_input(tmp_path: Path) -> None:
     corpus = {"source": "text", "path": str(tmp_path / "nothing.txt")}
     with pytest.raises(ValueError, match=r"nothing\.txt"):
