@@ -215,6 +215,15 @@ def test_an_undeclared_difference_breaks_the_contract() -> None:
         make_plan(Declaration(Experiment.model_validate(BASE), tuple(undeclared)))
 
 
+@pytest.mark.parametrize("budget", [{"steps": 500}, {"flops": 1e12}])
+def test_a_control_arm_without_tokens_is_declared_beside_any_unit(budget: dict[str, Any]) -> None:
+    plan = planned(
+        pretrain=BASE["pretrain"] | {"budget": budget},
+        grid={"arm": {"trained": {}, "scratch": {"pretrain.budget.tokens": 0}}},
+    )
+    assert plan.declared == {f"pretrain.budget.{unit}" for unit in ("tokens", *budget)}
+
+
 def test_scratch_costs_nothing() -> None:
     plan = planned(pretrain=BASE["pretrain"] | {"budget": {"tokens": 0}})
     (cost,) = plan.costs.values()
