@@ -24,6 +24,9 @@ def adopt(
     from harness.execution.time_left import duration
 
     with options.clear_errors():
+        has_reason = reason is None or bool(reason.strip())
+        options.require(has_reason, "--reason must say why the change does not matter")
+        options.opened_store(store)
         study = options.load_study(experiment, set_, variant, store)
         found = rekeyed(study.plan, study.store, study.store.finished())
         if not found:

@@ -25,7 +25,7 @@ from harness.experiment.resolution import (
 from harness.models.flops import FLOPS_CONVENTION
 from harness.plan.corpora import corpus_lines
 from harness.plan.costs import Cost, pretraining_cost
-from harness.plan.differences import condensed, differences_from_first, is_within, shown
+from harness.plan.differences import condensed, differences_from_first, is_set_by, shown
 from harness.plan.plan import Plan
 from harness.tasks.summary import summary
 from harness.tasks.task import FileData, PluginData
@@ -220,7 +220,7 @@ def _setters(path: str, plan: Plan) -> str:
     names = [
         setter
         for setter, bundles in setters.items()
-        if any(is_within(path, name) for sets in bundles for name in sets)
+        if any(is_set_by(path, name) for sets in bundles for name in sets)
     ]
     return ", ".join(names)
 

@@ -45,7 +45,7 @@ def rekeyed(plan: Plan, store: Store, finished: Mapping[str, StageResult]) -> li
     Args:
         finished: key to result of all finished stages of the store.
     """
-    if plan.stages.keys() <= finished.keys():
+    if not finished or plan.stages.keys() <= finished.keys():
         return []
     earlier: dict[tuple[str, ...], StageResult] = {}
     for run in store.tracked(plan.experiment.name):

@@ -24,6 +24,7 @@ _EQUAL = re.compile(rf"(?P<first>[^<>]+?) = (?P<second>[^<>]+) within (?P<margin
 _NOT_WORSE = re.compile(
     rf"(?P<candidate>[^<>]+?) (?P<sign>[<>]=) (?P<reference>[^<>]+) within (?P<margin>-?{NUMBER})"
 )
+_SIGN = re.compile("[<>]| = .* within | above | below ")
 _LEVEL = re.compile(rf"(?P<arm>[^<>]+?) (?P<side>above|below) (?P<level>-?{NUMBER})")
 
 
@@ -36,8 +37,12 @@ def parsed(value: Any) -> Any:
     if not isinstance(text, str) or not isinstance(outcome, str):
         _check_quotes(value)
         _check_prediction(value)
+        _check_number(value)
         return as_tuples(value)
-    return _fields(outcome, text) | more
+    fields = _fields(outcome, text)
+    if "better" in fields or "ordered" in fields:
+        _check_side(outcome, text, more.get("predicted"))
+    return fields | more
 
 
 def _fields(outcome: str, text: str) -> dict[str, Any]:
@@ -109,6 +114,29 @@ def _check_prediction(value: Any) -> None:
     numbers = [name for name, one in fields if isinstance(one, int | float)]
     if len(numbers) == 1 and (near := near_name(numbers[0], ["predicted"])):
         raise ValueError(f"the field {numbers[0]!r} is not known; {near.removesuffix('; ')}")
+
+
+def _check_number(value: Any) -> None:
+    """Refuses several outcomes in one expectation."""
+    fields = value.items() if isinstance(value, Mapping) else ()
+    names = [str(name) for name, one in fields if isinstance(one, str) and _SIGN.search(one)]
+    if len(names) > 1:
+        items = ", ".join(f"{{{name}: ...}}" for name in names)
+        raise ValueError(
+            f"an expectation must have one outcome, but has {', '.join(names)}; write a list with "
+            f"an item for each: [{items}]"
+        )
+
+
+def _check_side(outcome: str, text: str, predicted: Any) -> None:
+    """Refuses a prediction of the other sign than what is expected."""
+    sign = -1 if quantities_of(outcome) else 1
+    if isinstance(predicted, int | float) and predicted * sign < 0:
+        side = "below" if sign < 0 else "above"
+        raise ValueError(
+            f"predicted must be {side} 0 for {shortened(text)}, the better minus the worse, but is "
+            f"{predicted:g}"
+        )
 
 
 def _joined(sign: str, text: str) -> tuple[tuple[str, ...], ...]:

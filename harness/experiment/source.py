@@ -194,7 +194,7 @@ class Source:
             self.problems[place, str(error)] = None
             return
         self.problems |= {(place, message): None for _, message in document.problems}
-        places = dict.fromkeys(document.lines, place)
+        places = dict.fromkeys([(), *document.lines], place)  # an empty text has no lines
         keys = split_path(path.strip())
         self.changed += [(*keys, *inside) for inside in _keys_within(document.data)]
         if not self._replace(keys, document.data, places, ()):

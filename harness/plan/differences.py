@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.core.config import ConfigModel
+from harness.data.corpora.sources import MixedCorpus
 from harness.experiment.arms import Arm
 from harness.experiment.recipe_defaults import POSITIONS
 from harness.finetuning.search.space import tried_text
@@ -16,6 +17,7 @@ NESTED_RUNS = ("pretrain.init_from", "pretrain.teacher")
 """Nested runs. If an arm has none, their fields are not listed for the other arms."""
 IMPLIED = {**BY_SIZE, "evaluate.protocol.max_sequence_length": POSITIONS}
 """Field to the fields of `pretrain` that determine it where it is not set."""
+BUDGET = "pretrain.budget"
 SEARCHED = "searched ("
 """Start of the value of a field that is searched."""
 _FIELDS_OF_A_CHECKPOINT = (
@@ -49,6 +51,8 @@ def _pretrain_fields(arm: Arm) -> dict[str, Any]:
 def flat_fields(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
     """(dotted path, value) of each field of a config value, at any depth."""
     if isinstance(value, ConfigModel):
+        if isinstance(value, MixedCorpus) and value.order:
+            yield f"{prefix}.sources", [*value.sources]
         for name in type(value).model_fields:
             yield from flat_fields(f"{prefix}.{name}", getattr(value, name))
     elif isinstance(value, Mapping) and any(isinstance(v, ConfigModel) for v in value.values()):
@@ -61,9 +65,15 @@ def flat_fields(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def is_declared(path: str, arms: Sequence[Arm]) -> bool:
-    """Whether an axis or `arms` sets the field at dotted `path`, or a value that contains it."""
+    """Whether an axis or `arms` sets the field at dotted `path`."""
     given = {name for arm in arms for name in arm.changes}
-    return any(is_within(path, name) for name in given)
+    return any(is_set_by(path, name) for name in given)
+
+
+def is_set_by(path: str, given: str) -> bool:
+    """Whether a change of the field `given` sets that at dotted `path`: it is the same or within,
+    or another unit of the budget, which is replaced as a whole."""
+    return is_within(path, given) or (is_within(path, BUDGET) and is_within(given, BUDGET))
 
 
 def is_within(path: str, holder: str) -> bool:

@@ -168,10 +168,11 @@ def test_a_run_ends_with_the_answer(
     ]
 
 
-@pytest.mark.parametrize("command", ["verify", "store", "gc", "ui", "status"])
+@pytest.mark.parametrize("command", ["verify", "store", "gc", "ui", "status", "adopt"])
 def test_a_mistyped_store_is_not_created(command: str, study: Study, tmp_path: Path) -> None:
     missing = tmp_path / "rnus"
-    words = [str(study.folder.with_name("two.yaml"))] if command == "status" else []
+    takes_one = command in ("status", "adopt")
+    words = [str(study.folder.with_name("two.yaml"))] if takes_one else []
     result = CliRunner().invoke(app, [command, *words, "--store", str(missing)])
     if command == "status":
         assert result.exit_code == 0 and "was never run in the store" in result.output

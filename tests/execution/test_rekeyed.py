@@ -146,6 +146,12 @@ def test_plan_and_command_name_them(store: Store, tmp_path: Path) -> None:
     assert "4 stages were finished before a change and are computed again (4 min)" in shown
     assert "-> 2: 4 finetune" in shown
     assert "--reason" in run("adopt") and len(store.finished()) == 8
+    unnamed = CliRunner().invoke(app, ["adopt", *words, "--reason", " "])
+    assert unnamed.exit_code == 2 and unnamed.output.startswith("--reason must say why")
     assert "4 stages adopted" in run("adopt", "--reason", "a repetition")
     assert "finished before a change" not in run("plan")
     assert "no unfinished stage was finished before a change" in run("adopt")
+
+
+def test_an_empty_store_has_nothing_to_take_over(tmp_path: Path) -> None:
+    assert rekeyed(planned(), Store(tmp_path), {}) == []

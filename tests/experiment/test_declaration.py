@@ -207,6 +207,7 @@ def test_overrides_are_applied_and_kept(valid: Path) -> None:
             "evaluate.suite must be a name in 'harness list suites', or",
         ),
         ("pretrain=3", "pretrain must be a mapping of names to values, but is 3"),
+        ("pretrain.size=", "pretrain.size must be a mapping of fields, but is null"),
         (
             "grid.pretrain.objective.sentence_pair=[nsp, x]",
             "pretrain.objective.sentence_pair must be 'nsp'",

@@ -242,6 +242,13 @@ def test_forms_of_expectations(text: str) -> None:
         ({"los": "a < b"}, "must have '>', .*; 'los' is no quantity, did you mean 'loss'"),
         ("a > b within 2", "with a margin must have the form 'arm >= arm within 2'"),
         ({"average": "a > b", "predict": 4}, "'predict' is not known; did you mean 'predicted'"),
+        (
+            {"average": "a > b", "CoLA": "a = b within 2", "predicted": 1},
+            r"one outcome, but has average, CoLA; .*: \[{average: \.\.\.}, {CoLA: \.\.\.}\]",
+        ),
+        ({"average": "a > b", "predicted": -4}, "predicted must be above 0 for .*, but is -4"),
+        ({"loss": "a < b < c", "predicted": 0.5}, "predicted must be below 0 for .*, but is 0.5"),
+        ({"average": "a - b > b - c", "predicted": -1}, "predicted must be above 0 for .*"),
         ("a = b within 1.2.3", "the form"),
         ("a > " * 1000 + "b", "at most 2,000 characters"),
         ("a > b and c > d > e", "'and' must join two comparisons, 'arm > arm and arm > arm'"),

@@ -156,6 +156,25 @@ def test_keys_depend_on_local_text_and_not_on_its_path(tmp_path: Path) -> None:
     assert keys("a.txt", "One. Two.\n\nThree. Five.") != first
 
 
+def test_sources_in_another_order_are_another_text() -> None:
+    first, second = ({"source": "microworld", "seed": seed} for seed in (0, 1))
+    sources = {"first": first, "second": second}
+    mixed = {"source": "mixture", "order": "sequence", "sources": sources}
+    turned = mixed | {"sources": dict(reversed(sources.items()))}
+    orders = {
+        "up": {"pretrain.corpus": mixed, "pretrain.batch_size": 8},
+        "down": {"pretrain.corpus": turned, "pretrain.batch_size": 16},
+    }
+    plan = planned(grid={"order": orders})
+    assert kinds(plan)["tokenize"] == 2
+    alone = planned(grid={"order": {"down": orders["down"]}})
+    assert alone.pretrain_keys["down", 0] == plan.pretrain_keys["down", 0]
+    assert differing_fields(plan.arms)["pretrain.corpus.sources"] == {
+        "up": ["first", "second"],
+        "down": ["second", "first"],
+    }
+
+
 def test_a_missing_corpus_is_bad_input(tmp_path: Path) -> None:
     corpus = {"source": "text", "path": str(tmp_path / "nothing.txt")}
     with pytest.raises(ValueError, match=r"nothing\.txt"):
@@ -194,6 +213,15 @@ def test_an_undeclared_difference_breaks_the_contract() -> None:
     assert "pretrain.batch_size" in differing_fields(undeclared)
     with pytest.raises(ValueError, match=r"differ in pretrain\.batch_size"):
         make_plan(Declaration(Experiment.model_validate(BASE), tuple(undeclared)))
+
+
+@pytest.mark.parametrize("budget", [{"steps": 500}, {"flops": 1e12}])
+def test_a_control_arm_without_tokens_is_declared_beside_any_unit(budget: dict[str, Any]) -> None:
+    plan = planned(
+        pretrain=BASE["pretrain"] | {"budget": budget},
+        grid={"arm": {"trained": {}, "scratch": {"pretrain.budget.tokens": 0}}},
+    )
+    assert plan.declared == {f"pretrain.budget.{unit}" for unit in ("tokens", *budget)}
 
 
 def test_scratch_costs_nothing() -> None:

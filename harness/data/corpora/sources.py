@@ -167,6 +167,13 @@ class MixedCorpus(ConfigModel):
     repeated, and the text ends when the first is used up; without weights and at temperature 1 all
     are read whole."""
 
+    def __eq__(self, other: object) -> bool:
+        """Whether the sources also have the same order, which their text depends on."""
+        same = isinstance(other, MixedCorpus) and [*self.sources] == [*other.sources]
+        return same and super().__eq__(other)
+
+    __hash__ = ConfigModel.__hash__
+
     @model_validator(mode="after")
     def _shares(self) -> Self:
         if self.weights is not None and set(self.weights) != set(self.sources):

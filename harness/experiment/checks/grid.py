@@ -72,7 +72,7 @@ def _values(axis: str, values: Axis) -> Problems:
         return
     seen: dict[str, int] = {}
     for number, value in enumerate(values):
-        text = json.dumps(value, sort_keys=True)
+        text = json.dumps(value)
         if text in seen:
             yield ("grid", axis, number), f"the axis {axis} has the value {text} twice"
         label = value_label(axis, value)

@@ -29,6 +29,7 @@ from harness.finetuning.search.space import (
     Space,
     ends,
     field_of,
+    in_order,
     own,
     points,
     shared,
@@ -62,7 +63,7 @@ def point(sweep: Sweep | PretrainSearch, number: int, repeat: int = 0) -> dict[s
     """
     name = json.dumps(sweep.model_dump()["space"], sort_keys=True) + (f"/{repeat}" * bool(repeat))
     if sweep.sampler == "grid":
-        shuffled = points(sweep.space)
+        shuffled = points(in_order(sweep.space))
         random.Random(_seed(name)).shuffle(shuffled)
         return shuffled[number]
     sampler = optuna.samplers.RandomSampler(seed=_seed(f"{name}/{number}"))
@@ -222,6 +223,7 @@ def importances(
 
 def _ask(study: optuna.Study, space: Space) -> optuna.Trial:
     """The next trial; a searched adaptation decides which further hyperparameters it has."""
+    space = in_order(space)
     trial = study.ask(_distributions(shared(space)))
     for name, distribution in _distributions(own(space, trial.params.get(ADAPTATION))).items():
         _suggest(trial, name, distribution)

@@ -129,6 +129,16 @@ def space_of(space: Space, branch: str) -> Space:
     }
 
 
+def in_order(space: Mapping[str, Any]) -> dict[str, Any]:
+    """A space in the order of the fields of `evaluate.finetune`, then by name: trials depend on an
+    order, which the keys of their stages do not contain."""
+    known = {name: place for place, name in enumerate(Finetune.model_fields)}
+    names = sorted(space, key=lambda name: (known.get(name, len(known)), name))
+    return {
+        name: in_order(one) if isinstance(one := space[name], Mapping) else one for name in names
+    }
+
+
 def points(space: Space) -> list[dict[str, Choice]]:
     """Every combination of the choices, without ranges."""
     return [

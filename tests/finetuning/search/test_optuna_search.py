@@ -26,7 +26,7 @@ from harness.finetuning.search.sweep import TPE_STARTUP, Sweep
 from harness.finetuning.search.trials import WORST, Trial, best
 
 SPACE = {"learning_rate": {"low": 1e-4, "high": 1e-2, "log": True}, "epochs": [1, 2, 3]}
-GRID = {"epochs": [1, 2, 3], "batch_size": [8, 16]}
+GRID = {"batch_size": [8, 16], "epochs": [1, 2, 3]}
 
 
 def sweep(**fields: Any) -> Sweep:
@@ -81,7 +81,7 @@ def test_killed_and_resumed_gives_the_same_trials(tmp_path: Path, pruner: str | 
     assert calls == [0, 1, 2, 3, 3, *range(4, 9)]
 
 
-@pytest.mark.parametrize("name", ["a", "c"])
+@pytest.mark.parametrize("name", ["a", "b"])
 def test_brackets_of_hyperband_are_those_of_an_unbroken_study(tmp_path: Path, name: str) -> None:
     """They follow from the study's name, a trial's number and the most epochs. Optuna's own
     estimate of these is that of the trials so far, of which the first has 1 or 2 here."""
@@ -159,6 +159,33 @@ def test_a_point_is_a_function_of_space_and_number() -> None:
     assert [point(few, number) for number in range(2)] == drawn[:2]
     assert len({json.dumps(one) for one in drawn}) == 9
     assert all(1e-4 <= float(one["learning_rate"]) <= 1e-2 for one in drawn)
+
+
+@pytest.mark.parametrize("sampler", ["random", "grid", "tpe"])
+def test_trials_do_not_depend_on_the_order_in_which_a_space_is_written(
+    sampler: str, tmp_path: Path
+) -> None:
+    """Their keys do not, either."""
+    own = {"lora": {"learning_rate": [1e-3, 2e-3], "rank": [2, 4, 8]}, "full": {"epochs": [1, 2]}}
+    space = {"batch_size": [8, 16, 32], "warmup_fraction": [0.0, 0.1], "adaptation": own}
+    tried = []
+    for number, written in enumerate((space, _backwards(space))):
+        settings = sweep(sampler=sampler, space=written)
+        if sampler == "tpe":
+            tried.append([one.params for one in study(tmp_path / str(number), settings, _constant)])
+        else:
+            tried.append([point(settings, trial) for trial in range(6)])
+    assert tried[0] == tried[1]
+
+
+def _constant(params: dict[str, Any], number: int, report: Report) -> Trial:
+    return Trial(number, 0.5, "complete", 0.0, 1, params)
+
+
+def _backwards(space: Any) -> Any:
+    if not isinstance(space, dict):
+        return space
+    return {name: _backwards(value) for name, value in reversed(space.items())}
 
 
 def test_a_grid_covers_all_points_once() -> None:
