@@ -98,7 +98,7 @@ def _identifying(name: str, value: Any) -> Any:
 
 def _without_path(corpus: Mapping[str, Any]) -> Mapping[str, Any]:
     """A corpus without the paths of local files."""
-    if corpus.get("source") in ("text", "jsonl"):
+    if corpus.get("source") in ("text", "jsonl", "parquet"):
         return _without(corpus, "path")
     if corpus.get("source") == "mixture":
         sources = {name: _without_path(one) for name, one in corpus["sources"].items()}

@@ -25,6 +25,11 @@ CASES: dict[str, Case] = {
         {"corpus": {"source": "jsonl", "path": "a.jsonl", "field": "text"}},
         {"corpus": {"source": "jsonl", "field": "text"}},
     ),
+    "path of a parquet corpus": (
+        "tokenize",
+        {"corpus": {"source": "parquet", "path": "a.parquet", "text_field": "text"}},
+        {"corpus": {"source": "parquet", "text_field": "text"}},
+    ),
     "name of an imported checkpoint": (
         "pretrain",
         {"checkpoint": {"name": "a/b"}, "fingerprint": "f"},
