@@ -25,7 +25,13 @@ from harness.experiment.resolution import (
 from harness.models.flops import FLOPS_CONVENTION
 from harness.plan.corpora import corpus_lines
 from harness.plan.costs import Cost, pretraining_cost
-from harness.plan.differences import condensed, differences_from_first, is_set_by, shown
+from harness.plan.differences import (
+    condensed,
+    differences_from_first,
+    is_of_checkpoint,
+    is_set_by,
+    shown,
+)
 from harness.plan.plan import Plan
 from harness.tasks.summary import summary
 from harness.tasks.task import FileData, PluginData
@@ -198,14 +204,14 @@ def _differences(plan: Plan) -> Table:
 
 
 def _reason(path: str, plan: Plan) -> str:
-    """What sets the field: an axis, `arms`; the base, where an arm has no such field; or the recipe
-    or a small size."""
+    """What sets the field: an axis, `arms`; the base, where an arm has no such field; or the
+    recipe, the checkpoint or a small size."""
     if path in plan.declared:
         return _setters(path, plan)
     if is_given(plan.declaration, path):
         return "base"
     if path.startswith("evaluate.") or "pretrain.recipe" not in plan.differences:
-        return "size"
+        return "checkpoint" if is_of_checkpoint(path, plan.differences) else "size"
     values = plan.differences.get(path, {})  # none for a whole nested run
     having = [arm for arm in plan.arms if values.get(arm.name) is not None]
     causes = {"size" if is_of_size(path, arm.pretrain) else "recipe" for arm in having}
@@ -228,7 +234,7 @@ def _setters(path: str, plan: Plan) -> str:
 def _differences_from_first(plan: Plan, table: Table) -> Table:
     arms = [arm.name for arm in plan.arms]
     table.add_column("arm", no_wrap=True)
-    title = f"differences from {arms[0]}; (r): set by recipe or size"
+    title = f"differences from {arms[0]}; (r): set by recipe, checkpoint or size"
     table.add_column(title, max_width=MAX_WIDTH)
     by_user = {path for path, _ in condensed(plan.differences) if _reason(path, plan) in BY_USER}
     for arm, fields in differences_from_first(plan.differences, arms).items():

@@ -94,7 +94,7 @@ def _of_file(name: str) -> Task:
     try:
         return Task.model_validate(inferred({"name": Path(name).stem, "data": name}))
     except ValueError as error:
-        if not user_path(name).exists():
+        if not user_path(name).exists() or name in str(error):  # it is about the file itself
             raise
         raise ValueError(
             f"{name}: {error}; --examples shows files of classification and regression alone, "

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from harness.leaderboard.build import build_columns
@@ -37,7 +38,8 @@ def imported_blocks(
     select: Callable[[pd.DataFrame], pd.DataFrame] | None = None,
     tasks: Sequence[str] | None = None,
 ) -> list[ImportedBlock]:
-    """The imported results on the suite of a table, one block per source and protocol.
+    """The imported results on the suite of a table, one block per source and protocol; first that
+    with the highest average.
 
     Args:
         measured: specs of the experiments with rows in the table
@@ -54,7 +56,7 @@ def imported_blocks(
     imported = imported[imported["task"].isin(tasks)] if tasks else imported
     protocols = {digest for spec in measured for digest in _protocols(spec)}
     others = set(imported["protocol_digest"])
-    return [
+    blocks = [
         ImportedBlock(
             _block(
                 *(str(source), str(digest), scores, build_columns(scores, table.layout)),
@@ -66,6 +68,12 @@ def imported_blocks(
         )
         for (source, digest), scores in imported.groupby(["source", "protocol_digest"])
     ]
+    return sorted(blocks, key=_highest, reverse=True)
+
+
+def _highest(block: ImportedBlock) -> float:
+    """The highest average of a block; without one, less than any."""
+    return max((row.average.mean for row in block.published.rows if row.average), default=-np.inf)
 
 
 def _protocols(spec: Mapping[str, Any]) -> set[str]:

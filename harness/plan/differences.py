@@ -1,5 +1,5 @@
 """Differences between arms, condensed for display, and the single-variable contract: arms differ
-only in fields set by an axis, or implied by a varied recipe or size."""
+only in fields set by an axis, or implied by a varied recipe, size or checkpoint."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -84,8 +84,9 @@ def is_within(path: str, holder: str) -> bool:
 def check_contract(differences: Differences, declared: frozenset[str]) -> None:
     """Checks that every difference is declared, or implied by what varies.
 
-    A recipe implies all fields of `pretrain`; IMPLIED has the fields that a small network's size,
-    text, budget or positions determine; the kind of optimizer, the space that is searched.
+    A recipe implies all fields of `pretrain`; a checkpoint, its objective; IMPLIED has the fields
+    that a small network's size, text, budget or positions determine; the kind of optimizer, the
+    space that is searched.
 
     Args:
         differences: as `differing_fields` returns them.
@@ -99,6 +100,7 @@ def check_contract(differences: Differences, declared: frozenset[str]) -> None:
         for path in differences
         if path not in declared
         and not ("pretrain.recipe" in differences and path.startswith("pretrain."))
+        and not is_of_checkpoint(path, differences)
         and not _is_implied(path, differences)
         and not _is_searched_by_kind(path, differences)
     ]
@@ -108,6 +110,12 @@ def check_contract(differences: Differences, declared: frozenset[str]) -> None:
             f"the arms must differ only in what an axis of the grid sets, but differ in {fields}; "
             "set these fields in pretrain or evaluate, for all arms alike, or in the axis"
         )
+
+
+def is_of_checkpoint(path: str, differences: Differences) -> bool:
+    """Whether a field is of the objective that the checkpoints of the arms were trained with."""
+    names = ("pretrain.model.checkpoint", "pretrain.model.revision")
+    return path.startswith("pretrain.objective.") and any(name in differences for name in names)
 
 
 def _values(row: Mapping[str, Any]) -> str:

@@ -91,7 +91,7 @@ def _checked(task: Task) -> Task:
     check_tags_of_spans(task)
     check_prompt(task)
     if task.kind in ("classification", "tagging") and len(task.labels) < 2:
-        raise ValueError(f"{task.name!r} is {task.kind}, so it needs two or more label names")
+        raise ValueError(f"{task.name!r} is {task.kind}, so it needs labels, two or more names")
     if task.kind == "coreference" and task.labels:
         raise ValueError(
             f"{task.name!r} is coreference, whose mentions have no labels; leave it out"

@@ -109,6 +109,11 @@ def test_files_of_other_kinds_get_advice(tmp_path: Path) -> None:
     code, output = call("show", "tasks", str(table), "--examples", "2")
     assert code == 2 and output.count("\n") == 1
     assert "--examples shows files of classification and regression alone" in output
+    separated = tmp_path / "semicolons.csv"
+    separated.write_text("text;label\na fine meal;good\n")
+    code, output = call("show", "tasks", str(separated), "--examples", "2")
+    assert code == 2 and output.startswith(f"{separated}: columns must be separated by commas")
+    assert "--examples" not in output  # another kind would not help
     for registry in ("tasks", "corpora"):
         code, output = call("show", registry, str(table))
         assert code == 2 and output.count("\n") == 1

@@ -241,6 +241,25 @@ def test_a_pretrained_arm_and_a_checkpoint_in_one_experiment(bert: Path, tmp_pat
     assert f"{100 * ours:.1f}" in row, "the same network under the same protocol"
 
 
+def test_checkpoints_of_different_objectives_are_compared(bert: Path, tmp_path: Path) -> None:
+    gpt2 = Path(shutil.copytree(bert, tmp_path / "gpt2"))
+    network = transformers.GPT2Config(
+        vocab_size=VOCAB, n_embd=32, n_layer=1, n_head=2, n_positions=128
+    )
+    transformers.GPT2LMHeadModel(network).save_pretrained(gpt2)
+    path = tmp_path / "two.yaml"
+    path.write_text(f"""
+name: two
+question: Which is better?
+pretrain: {{recipe: checkpoint}}
+grid: {{pretrain.model.checkpoint: [{bert}, {gpt2}]}}
+evaluate: {{tasks: [micro-cola]}}
+""")
+    output = CliRunner().invoke(app, ["plan", str(path)], env={"COLUMNS": "400"}).output
+    rows = {line.split()[0]: line.split()[1:] for line in output.splitlines() if line.strip()}
+    assert rows["pretrain.objective.representation"] == ["checkpoint", "bidirectional", "causal"]
+
+
 CONFIGS: dict[str, dict[str, Any]] = {
     "a vit is no model of text": {"model_type": "vit"},
     "needs code of its own": {"model_type": "mine", "auto_map": {"AutoConfig": "mine.Mine"}},

@@ -25,6 +25,7 @@ CAVEAT = (
     "the ways in which they were pretrained; for that, see the intervals in the report."
 )
 NOT_INDEPENDENT = "no test, as examples of one group (a question, a subset) are not independent"
+ALL_TIED = "no test, as on every example the right answer ties with another"
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,12 @@ class Flips:
     examples: int
     """Number of examples on which the majority answers of both arms are right or wrong."""
     test: McNemarTest | None
-    """Null if examples share groups, and so are not independent."""
+    """Null if examples share groups, and so are not independent, or if there are none."""
+
+    @property
+    def untested(self) -> str:
+        """Why there is no test, where there is none."""
+        return NOT_INDEPENDENT if self.examples else ALL_TIED
 
 
 @dataclass(frozen=True)
@@ -222,7 +228,7 @@ def _test(split: str, flips: Flips, arms: Sequence[str]) -> str:
         f"{flips.only_second} of {flips.examples}"
     )
     if flips.test is None:
-        return f"{counts}; {NOT_INDEPENDENT}."
+        return f"{counts}; {flips.untested}."
     found = flips.test
     return f"{counts}; p = {found.p_value:.3g} (smallest possible: {found.floor:.2g})."
 

@@ -12,13 +12,13 @@ from harness.leaderboard.own_suites import own_suites
 from harness.leaderboard.published import board_of_suite, published_entry, published_index
 from harness.leaderboard.published_tables import published_text_tables
 from harness.leaderboard.render import render
-from harness.leaderboard.table import Table
+from harness.leaderboard.table import IMPORTED, Published, Table
 from harness.leaderboard.text_tables import render_text_tables
 from harness.report.layout import TEMPLATES as SHARED
 from harness.report.layout import template
 from harness.report.site.board_page import choices, cost_figure, view_data
 from harness.report.site.publish import replaced_site
-from harness.store.recorded import RecordedExperiment, recorded_experiments
+from harness.store.recorded import RecordedExperiment, imported_scores, recorded_experiments
 from harness.store.store import Store
 from harness.tasks import SUITES
 
@@ -44,7 +44,17 @@ class Board:
     @property
     def first(self) -> Sequence[str]:
         """The arms that share the first rank."""
-        return [row.name for row in self.table.rows if row.rank == 1]
+        joint = [row for block in self._imported if block.comparable for row in block.rows]
+        return [row.name for row in (*self.table.rows, *joint) if row.rank == 1]
+
+    @property
+    def imported(self) -> Sequence[str]:
+        """The imported arms."""
+        return [row.name for block in self._imported for row in block.rows]
+
+    @property
+    def _imported(self) -> Sequence[Published]:
+        return [block for block in self.table.published if block.kind == IMPORTED]
 
 
 def build_site(
@@ -100,12 +110,15 @@ def _boards(
     experiments: Sequence[RecordedExperiment],
     watched: Callable[[Sequence[str]], Iterable[str]],
 ) -> list[Board]:
-    """One board per suite with results: shipped, or declared by an experiment."""
+    """One board per suite with results, measured or imported: shipped, or declared by an
+    experiment."""
     records = store.finished()
     by_suite: dict[str, list[RecordedExperiment]] = {}
     for experiment in experiments:
         for suite in experiment.scores["suite"].unique():
             by_suite.setdefault(str(suite), []).append(experiment)
+    if (imported := imported_scores(store)) is not None:
+        by_suite |= {str(one): [] for one in imported["suite"].unique() if one not in by_suite}
     found = []
     for suite in watched(sorted(by_suite.keys() & {*SUITES, *own_suites(experiments)})):
         board = board_of_suite(suite)

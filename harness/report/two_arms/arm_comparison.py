@@ -15,7 +15,7 @@ from harness.leaderboard.table import Table
 from harness.leaderboard.text_tables import Format, TextTable, render_text_tables
 from harness.report.arm_tables import value_text
 from harness.report.difference_tables import interval, p_cell, points
-from harness.report.disagreements.answers import CAVEAT, NOT_INDEPENDENT, Flips
+from harness.report.disagreements.answers import CAVEAT, Flips
 from harness.report.two_groups import split_runs
 
 NUMBERS = [
@@ -136,8 +136,11 @@ def _flips(comparison: ArmComparison) -> TextTable:
         for (task, split), one in comparison.flips.items()
     ]
     head = ["task", "split", f"only {first} right", f"only {second} right", "of", "p (McNemar)"]
-    untested = ", ".join(task for (task, _), one in comparison.flips.items() if not one.test)
-    notes = [CAVEAT, *([f"{untested}: {NOT_INDEPENDENT}."] if untested else [])]
+    untested: dict[str, list[str]] = {}
+    for (task, _), one in comparison.flips.items():
+        if not one.test:
+            untested.setdefault(one.untested, []).append(task)
+    notes = [CAVEAT, *(f"{', '.join(tasks)}: {why}." for why, tasks in untested.items())]
     return TextTable(head, rows, (0, 1), "Flipped examples", notes)
 
 

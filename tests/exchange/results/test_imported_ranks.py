@@ -19,6 +19,8 @@ from harness.leaderboard.render import render
 from harness.leaderboard.table import NO_AVERAGES, Row, Table
 from harness.plan.protocol import protocol_digest
 from harness.report.site.board_page import differences
+from harness.report.site.build import _boards
+from harness.store.recorded import recorded_experiments
 from harness.store.store import Store
 from harness.study import Study
 from harness.tasks.scores import save_counts
@@ -162,6 +164,22 @@ def test_a_board_of_imports_with_some_tasks_has_their_average(both: Study, tmp_p
         assert RANKING in text.replace("&#39;", "'"), format
     assert '<th scope="col">place</th>' in text and "The source prints" not in text
     assert text.count("No score was imported for this column.") == 10
+
+
+def test_groups_of_a_class_stand_in_the_order_of_their_averages_and_on_the_site(
+    tmp_path: Path,
+) -> None:
+    there = Store(tmp_path / "there")
+    for group, arm in (("a", "none"), ("b", "nsp")):
+        path = exported(filled(tmp_path / group, [arm]), tmp_path / f"{group}.parquet", group)
+        import_results(path, there)
+    table = board_table("micro-glue-v1", there, tasks=TASKS)
+    assert [(name, row.rank) for name, row in imported_rows(table).items()] == [
+        ("nsp", 1),
+        ("none", 2),
+    ]
+    (board,) = _boards(there, recorded_experiments(there), iter)
+    assert (board.suite, board.first, board.imported) == ("micro-glue-v1", ["nsp"], ["nsp", "none"])
 
 
 def test_imports_that_share_no_column_have_no_average_and_a_line_that_says_so(

@@ -192,6 +192,8 @@ def test_ties_are_neither_right_nor_wrong_and_groups_have_no_test() -> None:
     sides = np.array([1, 1, np.nan, 0.0]), np.array([0, 1, 1, np.nan])
     flips = answers._flips(*sides, independent=True)
     assert (flips.only_first, flips.only_second, flips.examples) == (1, 0, 2)
+    tied = answers._flips(np.full(4, np.nan), sides[0], independent=True)
+    assert (tied.test, tied.untested) == (None, answers.ALL_TIED)
     grouped = answers._flips(*sides, independent=False)
     assert grouped.test is None
     frame = pd.DataFrame({"a: share right": [1.0], "b: share right": [0.0]})
