@@ -21,5 +21,5 @@ def steady(value: float) -> float:
 
 
 def one_decimal(value: float) -> str:
-    """A score x 100, such as `84.6`."""
-    return f"{steady(value):.1f}"
+    """A score x 100, such as `84.6`, with a minus sign if it is negative."""
+    return f"{steady(value):.1f}".replace("-", "−")
