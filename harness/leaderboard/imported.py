@@ -55,12 +55,13 @@ def imported_blocks(
     imported = imported[imported["suite"] == suite]
     imported = imported[imported["task"].isin(tasks)] if tasks else imported
     protocols = {digest for spec in measured for digest in _protocols(spec)}
-    others = set(imported["protocol_digest"])
+    reference = "measured" if protocols else "most imported"
+    protocols = protocols or _most_common(imported)
     blocks = [
         ImportedBlock(
             _block(
                 *(str(source), str(digest), scores, build_columns(scores, table.layout)),
-                _reason(str(digest), protocols, others),
+                _reason(str(digest), protocols, reference),
             ),
             str(source),
             str(digest),
@@ -74,6 +75,12 @@ def imported_blocks(
 def _highest(block: ImportedBlock) -> float:
     """The highest average of a block; without one, less than any."""
     return max((row.average.mean for row in block.published.rows if row.average), default=-np.inf)
+
+
+def _most_common(imported: pd.DataFrame) -> set[str]:
+    """The protocol of most sources, or several of equally many."""
+    sources = imported.groupby("protocol_digest")["source"].nunique()
+    return set(sources.index[sources == sources.max()].astype(str))
 
 
 def _protocols(spec: Mapping[str, Any]) -> set[str]:
@@ -99,17 +106,16 @@ def _block(source: str, digest: str, scores: pd.DataFrame, own: Table, reason: s
     )
 
 
-def _reason(digest: str, measured: Collection[str], imported: Collection[str]) -> str:
-    """Why a block is not comparable with the measured rows, or where there are none, with the other
-    blocks; empty if it is.
+def _reason(digest: str, protocols: Collection[str], reference: str) -> str:
+    """Why a block is not comparable with the rows that the board is of; empty if it is.
 
     Args:
-        measured, imported: the protocols of the measured and of all imported rows.
+        protocols: of these rows.
+        reference: `measured`, or without measured rows `most imported`.
     """
-    if not measured and len(imported) > 1:
-        return "The imported rows have several protocols."
-    if not measured or set(measured) == {digest}:
+    if set(protocols) == {digest}:
         return ""
-    if digest in measured:
-        return "The measured rows have several protocols."
-    return f"The protocol differs from that of the measured rows ({', '.join(sorted(measured))})."
+    if digest in protocols:
+        return f"The {reference.removeprefix('most ')} rows have several protocols."
+    those = f"the {reference}" if reference == "measured" else reference
+    return f"The protocol differs from that of {those} rows ({', '.join(sorted(protocols))})."

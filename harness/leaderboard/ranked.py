@@ -64,9 +64,9 @@ def ranked(
 ) -> Ranked:
     """`tied`, with a function that compares two rows, and with the ranks of imported rows.
 
-    Imported rows of the protocol of the measured rows are ranked together with these, the others
-    among those of their block. Those without the counts of all examples, or scored on other
-    examples, have no rank.
+    Imported rows of the protocol of the measured rows are ranked together with these, or without
+    any, those of the protocol of most sources together; the others among those of their block.
+    Those without the counts of all examples, or scored on other examples, have no rank.
 
     Args:
         blocks: result of `harness.leaderboard.imported.imported_blocks`.
@@ -80,7 +80,7 @@ def ranked(
         if block not in joint:
             alone = replace(table, rows=())
             own, _, rows = _ranked(alone, scores.iloc[:0], store, {}, paired, [block])
-            if not table.rows:
+            if not table.rows and not joint:
                 table = replace(table, ranking=own.ranking)
         published.append(_with_ranks(block, rows))
     return Ranked(table, compared, found, tuple(published))

@@ -205,3 +205,10 @@ def test_imports_of_several_protocols_do_not_share_a_table(both: Study, tmp_path
     assert first.reason == second.reason == "The imported rows have several protocols."
     assert [[row.rank for row in block.rows] for block in table.published] == [[1, 2], [1, 2]]
     assert RANKING in table.notes()
+    import_results(exported(both, tmp_path / "z.parquet", "lab z"), there)
+    blocks = board_table("micro-glue-v1", there, tasks=TASKS).published
+    reasons = {block.source: block.reason for block in blocks}
+    other = reasons.pop("imported from lab y")
+    assert other.startswith("The protocol differs from that of most imported rows (")
+    assert not any(reasons.values()) and len(reasons) == 2
+    assert [row.rank for block in blocks if block.comparable for row in block.rows] == [1, 2, 1, 2]
