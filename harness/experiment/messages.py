@@ -121,6 +121,9 @@ def _message(detail: ErrorDetails, keys: Keys, model: type[ConfigModel]) -> str:
         return f"{name} is required, but is not given"
     if kind == "extra_forbidden":
         holder = dotted(keys[:-1]) or "an experiment"
+        is_file = keys[-1] == "path" and {"corpus", "held_out"} & {*keys}
+        if is_file and isinstance(given, str) and (source := source_of(given)):
+            return f"{holder}: a path needs the source that reads it; add source: {source}"
         return f"{holder}: {_unknown_field(str(keys[-1]), holder, _fields(model, detail['loc']))}"
     if kind.startswith("union_tag"):
         return _tag(name, given, context)
