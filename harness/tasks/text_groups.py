@@ -10,7 +10,8 @@ OF_PARTS = ("tagging", "coreference")
 
 def text_groups(examples: Examples, kind: str) -> np.ndarray:
     """[num_examples] the number of each example's group: examples that share a text up to case and
-    space, or a group of the task, are in one group, and so are those that others connect.
+    space, or a group of the task, are in one group, and so are those that others connect. Empty
+    texts are not shared.
 
     Args:
         kind: of the task.
@@ -20,10 +21,10 @@ def text_groups(examples: Examples, kind: str) -> np.ndarray:
 
     numbers: dict[tuple[str, str], int] = {}
     ends = []
-    for row in range(len(examples)):
-        texts = examples.texts[row]
-        for text in (" ".join(texts),) if kind in OF_PARTS else texts:
-            ends.append((row, ("text", " ".join(text.lower().split()))))
+    for row, texts in enumerate(examples.texts):
+        whole = [" ".join(texts)] if kind in OF_PARTS else texts
+        words = [" ".join(text.lower().split()) for text in whole]
+        ends += [(row, ("text", text)) for text in words if text]
         if examples.groups is not None:
             ends.append((row, ("group", str(examples.groups[row]))))
     rows = np.array([row for row, _ in ends], dtype=np.int64)

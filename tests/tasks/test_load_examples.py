@@ -237,6 +237,8 @@ def test_tags_share_texts_by_their_whole_sentence_and_groups_stay_together() -> 
     examples = Examples(texts, np.zeros(4, dtype=object), groups=names)
     first, fox, again, cat = text_groups(examples, "tagging")
     assert first == again != fox == cat
+    without_context = Examples([("a", ""), ("b", "")], np.zeros(2, dtype=np.int64))
+    assert len(set(text_groups(without_context, "classification"))) == 2
 
 
 def test_a_group_larger_than_the_holdout_is_one_line() -> None:
