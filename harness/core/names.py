@@ -88,7 +88,8 @@ def file_name(name: str) -> str:
 
 Name = Annotated[str, AfterValidator(check_name)]
 """A name of a user's choice."""
-ExperimentName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=64)]
+EXPERIMENT_PATTERN = r"^[a-z0-9][a-z0-9_-]*$"
+ExperimentName = Annotated[str, StringConstraints(pattern=EXPERIMENT_PATTERN, max_length=64)]
 """A name in commands, addresses of pages and folders."""
 SuiteName = Annotated[
     str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=64)

@@ -142,7 +142,11 @@ def test_init_writes_an_experiment_that_can_be_planned(
     assert result.exit_code == 0 and "expected: mask_rate=0.3 > mask_rate=0.15" in result.output
     assert "learning_rate:" not in "".join(line.split("#")[0] for line in text.splitlines())
     Path("mine.yaml").write_text("kept")
-    for name, message in (("mine.yaml", "exists already"), ("Mine", "name"), ("a.txt", ".yaml")):
+    for name, message in (
+        ("mine.yaml", "exists already"),
+        ("Mine", "but 'Mine' does not"),
+        ("a.txt", ".yaml"),
+    ):
         refused = runner.invoke(app, ["init", name])
         assert refused.exit_code == 2 and message in refused.output
     assert [file.name for file in tmp_path.iterdir()] == ["mine.yaml"]
