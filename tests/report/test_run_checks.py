@@ -92,7 +92,7 @@ def test_runs_far_below_chance_have_learned_the_task_inverted(
     assert "good" not in inverted and "cola" not in inverted and "mnli" not in inverted
     scores["cola"]["bad"][:] = -9.0, -10.1
     _, inverted = run_checks.at_chance(data, table, scores)
-    assert "cola (-10.1; chance 0.0)" in inverted
+    assert "cola (−10.1; chance 0.0)" in inverted
 
 
 def test_undefined_scores_count_as_at_chance(
