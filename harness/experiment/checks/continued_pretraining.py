@@ -1,6 +1,6 @@
 """Checks of `evaluate.continued_pretraining`."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from pydantic import ValidationError
 
@@ -9,7 +9,6 @@ from harness.data.corpora import load_corpus
 from harness.data.corpora.sources import TaskCorpus
 from harness.experiment.arms import Arm
 from harness.experiment.checks.grid import Problems
-from harness.experiment.experiment import Experiment
 from harness.finetuning.continued_pretraining import ContinuedPretraining, continued_run
 from harness.pretraining.steps import planned_steps
 from harness.tasks.custom import tasks_of
@@ -26,18 +25,6 @@ def problems(arm: Arm) -> Problems:
         for message in (*_texts(arm, step), *_run(arm, step, run.objective)):
             yield (*KEYS, number), f"evaluate.continued_pretraining[{number}]: {message}"
         run = run.model_copy(update={"objective": step.objective or run.objective})
-
-
-def budget_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
-    """A budget that trains nothing, as all arms are checkpoints."""
-    given = experiment.pretrain.get("budget")
-    trains = any(given.values()) if isinstance(given, Mapping) else bool(given)
-    if trains and all(arm.pretrain.model.checkpoint for arm in arms):
-        yield (
-            ("pretrain", "budget"),
-            "pretrain.budget trains no arm, as imported checkpoints are not pretrained by it: "
-            "leave it out, or give it to evaluate.continued_pretraining, with the text to read",
-        )
 
 
 def data_problems(arm: Arm) -> Problems:

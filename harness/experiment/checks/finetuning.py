@@ -4,7 +4,7 @@ one model on several tasks."""
 from collections.abc import Iterator, Sequence
 
 from harness.experiment.arms import Arm
-from harness.experiment.checks.continued_pretraining import budget_problems
+from harness.experiment.checks.checkpoints import checkpoint_problems
 from harness.experiment.checks.ensembles import ensemble_problems
 from harness.experiment.checks.grid import Problems
 from harness.experiment.checks.retrieval import index_problems
@@ -68,7 +68,7 @@ def protocol_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
         yield from _selection_problems(arm)
         yield from _length_problems(arm)
         yield from _perturbation_problems(arm)
-    yield from budget_problems(experiment, arms)
+    yield from checkpoint_problems(experiment, arms)
     yield from index_problems(experiment, arms)
     yield from ensemble_problems(experiment, arms)
     num_fewshot = max((arm.evaluate.protocol.num_fewshot for arm in arms), default=0)
