@@ -82,7 +82,8 @@ class Running:
 
 @dataclass
 class Durations:
-    """Seconds of ended stages by kind and FLOPs: stages equal in both do the same work."""
+    """Seconds of ended stages by kind and FLOPs: stages equal in both do the same work, if they
+    have FLOPs."""
 
     ended: dict[tuple[str, float], list[float]] = field(default_factory=lambda: defaultdict(list))
     earlier: "Durations | None" = None
@@ -114,12 +115,13 @@ class Durations:
 
     @property
     def pace(self) -> float:
-        """How many times as long as in earlier runs stages take in this one: the machine may be
-        under another load."""
+        """How many times as long as in earlier runs equal stages take in this one: the machine may
+        be under another load. The time of stages without FLOPs is that of their text, which another
+        experiment may have more of."""
         here = before = PRIOR_SECONDS
         for (kind, flops), seconds in self.ended.items():
-            known = self.earlier.seconds(kind, flops) if self.earlier else None
-            if known:
+            if flops and self.earlier and (kind, flops) in self.earlier.ended:
+                known = self.earlier.seconds(kind, flops) or 0.0
                 here, before = here + sum(seconds), before + known * len(seconds)
         return here / before
 

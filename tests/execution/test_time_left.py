@@ -241,6 +241,16 @@ def test_earlier_durations_are_scaled_to_the_pace_of_this_run() -> None:
     assert known.of(stage("finetune", 10.0)) == pytest.approx(4 * 2.8)
 
 
+def test_more_text_or_larger_networks_than_before_are_no_slower_pace() -> None:
+    earlier = Durations()
+    for kind, flops, seconds in (("tokenize", 0.0, 1.0), ("pretrain", 1e9, 5.0)):
+        earlier.add(kind, flops, seconds)
+    known = Durations(earlier=earlier)
+    known.add("tokenize", 0.0, 600.0)
+    known.add("pretrain", 1e12, 50.0)
+    assert known.pace == 1.0
+
+
 def test_the_cheapest_way_to_each_unknown_kind_goes_first() -> None:
     stages = {
         "big": stage("pretrain", 100.0, "big"),
