@@ -11,7 +11,9 @@ from harness.core.counting import number_of
 if TYPE_CHECKING:
     from harness.exchange.results.export_results import FinishedRuns
 
-app = typer.Typer(help="Exchange results as parquet files: export, import.", no_args_is_help=True)
+app = typer.Typer(
+    help="Exchange results as parquet files: export, import, remove.", no_args_is_help=True
+)
 ResultsFile = Annotated[
     Path,
     typer.Argument(
@@ -66,18 +68,43 @@ def _recorded(folder: Path) -> "list[FinishedRuns]":
 
 
 @app.command(name="import")
-def import_(file: ResultsFile, store: options.StoreFolder = options.DEFAULT_STORE) -> None:
+def import_(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE.parquet...", help="files of scores", show_default=False),
+    ],
+    replace: Annotated[
+        bool, typer.Option("--replace", help="in place of all earlier imports of the same sources")
+    ] = False,
+    store: options.StoreFolder = options.DEFAULT_STORE,
+) -> None:
     """Imports results measured elsewhere into the store. Leaderboards and comparisons read them."""
     from harness.exchange.results.import_results import import_results
-    from harness.exchange.results.schema import own_suites
+    from harness.exchange.results.schema import examples_path, own_suites
+    from harness.store.store import Store
+
+    beside = {examples_path(one) for one in files}  # `*.parquet` gives these, too
+    for file in (one for one in files if one not in beside):
+        with options.clear_errors():
+            done = import_results(file, Store(store), replace)
+        line = f"{number_of(len(done.scores), 'score')} imported"
+        if done.known:
+            line += f", {done.known} left out, as the store has them"
+        options.out.print(f"{file}: {line}", markup=False)
+        for suite in own_suites(done.scores):
+            note = "is no shipped suite: its scores are shown beside those of a suite so named"
+            options.out.print(f"{file}: {suite} {note}", markup=False)
+
+
+@app.command()
+def remove(
+    source: Annotated[str, typer.Argument(help="of the results", show_default=False)],
+    store: options.StoreFolder = options.DEFAULT_STORE,
+) -> None:
+    """Removes the imported results of a source from the store."""
+    from harness.exchange.results.import_results import remove_imported
     from harness.store.store import Store
 
     with options.clear_errors():
-        done = import_results(file, Store(store))
-    line = f"{number_of(len(done.scores), 'score')} imported"
-    if done.known:
-        line += f", {done.known} left out, as the store has them"
-    options.out.print(f"{file}: {line}", markup=False)
-    for suite in own_suites(done.scores):
-        note = f"{suite} is no shipped suite: its scores are shown beside those of a suite so named"
-        options.out.print(f"{file}: {note}", markup=False)
+        number = remove_imported(source, Store(store))
+    options.out.print(f"{source}: {number_of(number, 'score')} removed", markup=False)

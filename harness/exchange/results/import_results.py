@@ -1,5 +1,7 @@
 """Results that were measured elsewhere, into the store."""
 
+import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from harness.core.config import unknown_name
 from harness.exchange.results.example_values import check_values
 from harness.exchange.results.schema import (
     CELL,
@@ -25,6 +28,7 @@ from harness.execution.lease import RECORDING, lease
 from harness.store.recorded import (
     IMPORTED_EXAMPLES,
     IMPORTED_SCORES,
+    REPLACED_SOURCES,
     imported_examples,
     imported_scores,
 )
@@ -44,9 +48,12 @@ class Imported:
     """Scores that were left out, as the store has them."""
 
 
-def import_results(path: Path, store: Store) -> Imported:
+def import_results(path: Path, store: Store, replace: bool = False) -> Imported:
     """Imports the scores in `path` that the store does not have, and the examples in the file
     beside it.
+
+    Args:
+        replace: whether they take the place of all earlier imports of their sources.
 
     Raises:
         ValueError: the files do not follow the schema, the store has all the results already, or an
@@ -61,24 +68,57 @@ def import_results(path: Path, store: Store) -> Imported:
         _check_examples(examples, tables[IMPORTED_EXAMPLES].to_pandas(), scores)
     store.create_folder()
     with TemporaryDirectory() as folder, lease(store.root / RECORDING):
-        is_new = _new_scores(path, scores, store)
+        is_new = _new_scores(path, scores, store, None if replace else imported_scores(store))
         new = {IMPORTED_SCORES: tables[IMPORTED_SCORES].filter(pa.array(is_new))}
         if IMPORTED_EXAMPLES in tables:
-            new[IMPORTED_EXAMPLES] = _new_examples(tables[IMPORTED_EXAMPLES], scores[is_new], store)
+            known = set() if replace else _known_runs(scores[is_new], store)
+            new[IMPORTED_EXAMPLES] = _of_runs(
+                tables[IMPORTED_EXAMPLES], {*_runs(scores[is_new])} - known
+            )
         for name, table in new.items():  # with the types of the schema
             pq.write_table(table, Path(folder) / name)
+        if replace:
+            _write_replaced(Path(folder), scores["source"])
         store.record_import(path.name, Path(folder))
     return Imported(scores[is_new], int((~is_new).sum()))
 
 
-def _new_scores(path: Path, scores: pd.DataFrame, store: Store) -> np.ndarray:
-    """[num_scores], whether the store neither imported a score before nor computed it.
+def remove_imported(source: str, store: Store) -> int:
+    """Removes the imported results of a source.
+
+    Returns:
+        How many scores these were.
+
+    Raises:
+        ValueError: nothing was imported from the source, or the store cannot be written.
+    """
+    imported = imported_scores(store)
+    if imported is None:
+        raise ValueError(f"{store.root} has no imported results")
+    sources = sorted(imported["source"].unique())
+    if source not in sources:
+        raise ValueError(unknown_name("the source of imported results", source, sources))
+    with TemporaryDirectory() as folder, lease(store.root / RECORDING):
+        _write_replaced(Path(folder), [source])
+        store.record_import(f"without {source}", Path(folder))
+    return int((imported["source"] == source).sum())
+
+
+def _write_replaced(folder: Path, sources: Iterable[str]) -> None:
+    content = json.dumps(sorted(set(sources)), ensure_ascii=False)
+    (folder / REPLACED_SOURCES).write_text(content, encoding="utf-8")
+
+
+def _new_scores(
+    path: Path, scores: pd.DataFrame, store: Store, imported: pd.DataFrame | None
+) -> np.ndarray:
+    """[num_scores], whether a score is not among those imported before and the store did not
+    compute it.
 
     Raises:
         ValueError: it has all, or one that was imported with another value or protocol.
     """
     own = scores["stage"].isin(store.finished(scores["stage"].dropna().unique()))
-    imported = imported_scores(store)
     before = pd.Series(False, scores.index)
     if imported is not None:
         facts = imported[[*IDENTITY, "value", "protocol_digest"]]
@@ -104,19 +144,20 @@ def _refuse(path: Path, known: pd.DataFrame, how: str = "") -> None:
     if len(known):
         raise ValueError(
             f"{path}: results of {known['source'].iloc[0]} were imported before"
-            f"{f' {how}' if how else ''}: {_named(known.iloc[0])}; those of others need another "
-            "source (--source of the export)"
+            f"{f' {how}' if how else ''}: {_named(known.iloc[0])}; --replace takes the file in "
+            "place of them, and those of others need another source (--source of the export)"
         )
 
 
-def _new_examples(examples: pa.Table, scores: pd.DataFrame, store: Store) -> pa.Table:
-    """The examples of the runs of new scores; without those of runs whose examples were imported
-    before, with other scores."""
+def _known_runs(scores: pd.DataFrame, store: Store) -> set[tuple[Any, ...]]:
+    """The runs of arms in `scores` whose examples were imported before, with other scores."""
     arms = scores[RUN[:3]].drop_duplicates().itertuples(index=False, name=None)
     before = [imported_examples(store, *arm) for arm in arms]
-    known = {run for frame in before if len(frame) for run in _runs(frame)}
-    wanted = {*_runs(scores)} - known
-    kept = [run in wanted for run in _runs(examples.select(RUN).to_pandas())]
+    return {run for frame in before if len(frame) for run in _runs(frame)}
+
+
+def _of_runs(examples: pa.Table, runs: set[tuple[Any, ...]]) -> pa.Table:
+    kept = [run in runs for run in _runs(examples.select(RUN).to_pandas())]
     return examples.filter(pa.array(kept, pa.bool_()))
 
 

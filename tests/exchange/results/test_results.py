@@ -26,7 +26,7 @@ from harness.exchange.results.export_results import (
     runs_of_results,
     scores_frame,
 )
-from harness.exchange.results.import_results import import_results
+from harness.exchange.results.import_results import import_results, remove_imported
 from harness.exchange.results.schema import (
     EXAMPLES,
     SCORES,
@@ -220,6 +220,49 @@ def test_an_import_leaves_out_the_scores_that_the_store_has(
     assert examples.groupby("pretrain_seed").size().to_dict() == {0: 4, 1: 4}
     command[-1] = str(study.folder)  # which computed the other one itself
     assert CliRunner().invoke(app, command).stdout == f"{more}: {line}"
+
+
+def test_a_file_replaces_all_earlier_imports_of_its_source(file: Path, tmp_path: Path) -> None:
+    store = Store(tmp_path / "other")
+    import_results(with_another_seed(file, tmp_path / "more.parquet"), store)
+    _import_of_another_source(file, tmp_path, store)
+    command = ["results", "import", str(rewritten(file, value=0.5)), str(examples_path(file))]
+    done = CliRunner().invoke(app, [*command, "--replace", "--store", str(store.root)])
+    assert done.stdout == f"{file}: 1 score imported\n"
+    kept, examples = imported_scores(store), imported_examples(store, "lab x", "two", "none")
+    assert kept is not None and kept["source"].tolist() == ["lab y", "lab x"]
+    assert kept["value"].tolist() == [0.75, 0.5] and len(examples) == 4
+    assert len(imported_examples(store, "lab y", "two", "none")) == 4
+
+
+def test_the_results_of_a_source_are_removed(file: Path, tmp_path: Path) -> None:
+    store = Store(tmp_path / "other")
+    with pytest.raises(ValueError, match="other has no imported results"):
+        remove_imported("lab x", store)
+    import_results(file, store)
+    _import_of_another_source(file, tmp_path, store)
+    with pytest.raises(ValueError, match="results 'lab z' is not known; did you mean 'lab "):
+        remove_imported("lab z", store)
+    command = ["results", "remove", "lab x", "--store", str(store.root)]
+    assert CliRunner().invoke(app, command).stdout == "lab x: 1 score removed\n"
+    kept = imported_scores(store)
+    assert kept is not None and kept["source"].tolist() == ["lab y"]
+    assert imported_examples(store, "lab x", "two", "none").empty
+    assert len(import_results(file, store).scores) == 1
+    assert len(imported_examples(store, "lab x", "two", "none")) == 4
+    remove_imported("lab x", store), remove_imported("lab y", store)
+    assert imported_scores(store) is None
+
+
+def _import_of_another_source(file: Path, folder: Path, store: Store) -> None:
+    path = folder / "y.parquet"
+    for one, to, schema in (
+        (file, path, SCORES),
+        (examples_path(file), examples_path(path), EXAMPLES),
+    ):
+        frame = pd.read_parquet(one).assign(source="lab y")
+        pq.write_table(pa.Table.from_pandas(frame, schema=schema, preserve_index=False), to)
+    import_results(path, store)
 
 
 def test_a_new_score_of_imported_examples_does_not_repeat_them(file: Path, tmp_path: Path) -> None:
