@@ -34,6 +34,9 @@ from harness.pretraining.scoring.requests import (
 
 MAX_TOKENS = 4_096
 """Positions per forward pass."""
+MAX_LOGITS = 2**22
+"""Logits that exist at once: more do not stay in the cache of a CPU, and fill the memory of a GPU
+with the vocabularies of large networks."""
 TEXTS_AT_ONCE = 1_024
 """Texts whose requests are sorted by length together."""
 TABLES = tuple(family for family in BOUNDED if not family.startswith("deberta"))
@@ -107,7 +110,10 @@ def _predictions(
         batch = {name: tensor.to(device) for name, tensor in batch.items()}
         states = gather(_states(backbone, batch, objective.representation), batch["positions"])
         owners = [number for number, request in some for _ in request.positions]
-        yield owners, backbone.token_logits(states).float(), batch["targets"]
+        at_once = max(1, MAX_LOGITS // vocabulary.size)
+        for first in range(0, len(owners), at_once):
+            part = slice(first, first + at_once)
+            yield owners[part], backbone.token_logits(states[part]).float(), batch["targets"][part]
 
 
 def _num_positions(backbone: Backbone) -> float:

@@ -306,6 +306,7 @@ def test_the_batches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     together = scores(backbone, TEXTS)
     monkeypatch.setattr("harness.pretraining.scoring.likelihood.MAX_TOKENS", 1)
     monkeypatch.setattr("harness.pretraining.scoring.likelihood.TEXTS_AT_ONCE", 2)
+    monkeypatch.setattr("harness.pretraining.scoring.likelihood.MAX_LOGITS", 3 * VOCABULARY.size)
     assert scores(backbone, TEXTS) == pytest.approx(together, abs=1e-4)
     assert scores(backbone, TEXTS[::-1]) == pytest.approx(together[::-1], abs=1e-4)
 
