@@ -301,8 +301,11 @@ def test_uniform_predictions(family: str, name: str, named: int) -> None:
     assert scores(backbone, TEXTS[:1])[0] == pytest.approx(-named * math.log(40))
 
 
-def test_the_batches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    backbone = make("bert", "mlm")
+@pytest.mark.parametrize(("family", "name"), [("bert", "mlm"), ("gpt2", "clm")])
+def test_the_batches_change_nothing(
+    family: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backbone = make(family, name)
     together = scores(backbone, TEXTS)
     monkeypatch.setattr("harness.pretraining.scoring.likelihood.MAX_TOKENS", 1)
     monkeypatch.setattr("harness.pretraining.scoring.likelihood.TEXTS_AT_ONCE", 2)
