@@ -65,7 +65,7 @@ def _on_bases(source: Source, chain: tuple[Path, ...]) -> Source:
 
 
 def _checked(source: Source) -> Composition:
-    """`extends` and `variants`; both are reported and removed if one is wrong."""
+    """`extends` and `variants`; one that is wrong is reported and removed."""
     names = Composition.model_fields
     fields = {name: source.data[name] for name in names if name in source.data}
     try:
@@ -73,9 +73,9 @@ def _checked(source: Source) -> Composition:
     except ValidationError as error:
         for keys, message in error_messages(error, Composition, (), fields):
             source.report(keys, message)
-        for name in fields:
-            del source.data[name]
-        return Composition()
+        for name in {str(detail["loc"][0]) for detail in error.errors()}:
+            del source.data[name], fields[name]
+        return Composition.read(fields)
 
 
 def _base(source: Source, index: int, chain: tuple[Path, ...]) -> Source | None:
