@@ -11,7 +11,7 @@ from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Encoded
 from harness.tasks.examples import Examples
 
-VERSION = 4
+VERSION = 5
 """Raised when encoding changes, so that older files are ignored."""
 
 

@@ -10,6 +10,7 @@ import torch
 from transformers import PreTrainedTokenizerFast
 
 from harness.core.compute import Compute
+from harness.data.tokenizers.loading import load_tokenizer
 from harness.finetuning.adaptation import Adaptation, Prompt
 from harness.finetuning.baselines.predictor import Predictor
 from harness.finetuning.heads import verbaliser
@@ -136,7 +137,7 @@ def answered(
     """
     number = protocol.num_fewshot
     drawn = draw(train, number, seed) if number and train else None
-    own = PreTrainedTokenizerFast.from_pretrained(tokenizer)
+    own = load_tokenizer(tokenizer)
     head = InContextAnswers(task, protocol, own, drawn)
     network = head.make_model(load(model), Prompt())
     network = network.to(one_device(compute))

@@ -5,8 +5,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from transformers import PreTrainedTokenizerFast
-
+from harness.data.tokenizers.loading import load_tokenizer
 from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.heads.prompt_answers import Preferences, PreferredAnswers, PromptAnswers
 from harness.finetuning.inputs import Encoded
@@ -35,7 +34,7 @@ def prompt_data(
         content: as `harness.finetuning.prompt_training.PromptTraining.content`.
         precision: as in `Compute`.
     """
-    own = PreTrainedTokenizerFast.from_pretrained(tokenizer)
+    own = load_tokenizer(tokenizer)
     objective = objective_of(load(model), Vocabulary.of(own))
     settings = {name: value for name, value in content.items() if name != "loss"}
     found = []

@@ -17,6 +17,7 @@ import pandas as pd
 from transformers import PreTrainedTokenizerFast
 
 from harness.core.compute import DEFAULT_COMPUTE, Compute
+from harness.data.tokenizers.loading import load_tokenizer
 from harness.finetuning.baselines.predictor import Predictor
 from harness.finetuning.protocol import Protocol
 from harness.models.build import load
@@ -56,7 +57,7 @@ def prompted(
     if protocol.num_fewshot and train is None:
         raise ValueError(f"{task.name} has no train set for {protocol.num_fewshot} demonstrations")
     drawn = draw(train, protocol.num_fewshot, seed) if protocol.num_fewshot and train else None
-    own = PreTrainedTokenizerFast.from_pretrained(tokenizer)
+    own = load_tokenizer(tokenizer)
     most = protocol.max_sequence_length - SPECIAL_TOKENS
     prompter = Prompter(task, task.prompt, own, most, drawn)
     backbone, vocabulary = load(model), Vocabulary.load(tokenizer)

@@ -1,6 +1,7 @@
 """Prompting: likelihoods by hand for each objective; demonstrations by seed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import chain, permutations
 from pathlib import Path
 from typing import Any
@@ -168,6 +169,25 @@ def test_every_objective(
     for texts, chosen in zip(EXAMPLES.texts, found, strict=False):
         requested = [gap(tok, texts, answer) for answer in ("noisy", "charming")]
         assert chosen == log_likelihoods(backbone, vocabulary, requested).argmax()
+
+
+def test_names_of_special_tokens_in_a_text_are_text(
+    tokenizer: Path, saved: Saved, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scored: list[Text] = []
+
+    def scores(backbone: Any, vocabulary: Any, texts: Sequence[Text], compute: Any) -> np.ndarray:
+        scored.extend(texts)
+        return np.zeros(len(texts))
+
+    monkeypatch.setattr("harness.finetuning.prompting.log_likelihoods", scores)
+    texts = ("the [MASK] cat [SEP]", "[CLS] [PAD] saw")
+    examples = replace(EXAMPLES.head(1), texts=[texts])
+    prompted(saved("gpt2", "clm"), tokenizer, task_of(), Protocol(), None, 0)(examples)
+    splitter = PreTrainedTokenizerFast.from_pretrained(tokenizer, split_special_tokens=True)
+    assert scored == [gap(splitter, texts, answer) for answer in ("noisy", "charming")]
+    special = set(splitter.all_special_ids) - {splitter.unk_token_id}
+    assert not set(scored[0].tokens) & special
 
 
 def gap(tok: Any, texts: tuple[str, ...], answer: str) -> Text:

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from transformers import PreTrainedTokenizerFast
 
 from harness.core.names import file_name
+from harness.data.tokenizers.loading import load_tokenizer
 from harness.execution.stages.context import StageContext
 from harness.execution.stages.planned_data import read_train
 from harness.finetuning import baselines
@@ -290,6 +290,4 @@ def network_folder(context: StageContext) -> Path:
     return folder / CHECKPOINTS / fraction_name(fraction)
 
 
-@cache
-def _load_tokenizer(folder: Path) -> PreTrainedTokenizerFast:
-    return PreTrainedTokenizerFast.from_pretrained(folder)
+_load_tokenizer = cache(load_tokenizer)

@@ -10,6 +10,7 @@ import pandas as pd
 from transformers import PreTrainedTokenizerFast
 
 from harness.core.compute import DEFAULT_COMPUTE, Compute
+from harness.data.tokenizers.loading import load_tokenizer
 from harness.models import FAMILIES
 from harness.models.build import load
 from harness.models.checkpoints.files import read_metadata
@@ -62,8 +63,7 @@ def probe(
         names = (*PROBES[name].categories, OVERALL)
         return ProbeResult(dict.fromkeys(names), _frame([], []), reason)
     items = read(PROBES[name])
-    # "<unk>" in a text is text, as in pretraining.
-    splitter = PreTrainedTokenizerFast.from_pretrained(tokenizer, split_special_tokens=True)
+    splitter = load_tokenizer(tokenizer)
     texts = [_texts(item, splitter) for item in items]
     score = written if PROBES[name].kind == "generation" else log_likelihoods
     flat = score(load(model), vocabulary, list(chain.from_iterable(texts)), compute)

@@ -18,6 +18,7 @@ from harness.execution.stages.finetune import finetune, train_tasks
 from harness.execution.stages.planned_data import read_examples
 from harness.execution.stages.search import trial, tune
 from harness.execution.stages.task_runner import TaskRunner, head_file
+from harness.finetuning.heads.head import TaskHead
 from harness.models import MODELS, Size
 from harness.models.blueprints import Tokens
 from harness.models.build import build
@@ -293,6 +294,20 @@ def test_training_scores_are_those_of_the_training_examples(
     found = score(runner.task, train, runner.run(0).predict(train))
     (row,) = pd.read_parquet(given.out / "records.parquet").itertuples()
     assert (row.record, row.name, row.value) == ("train_scores", "accuracy", found["accuracy"])
+
+
+def test_names_of_special_tokens_in_a_text_are_text(tokenizer: Path, tmp_path: Path) -> None:
+    head = TaskRunner(context_of(tmp_path, tokenizer, "bert", "finetune", seed=0)).head
+    named, plain = tokens_of_pair(head, "a [SEP] [MASK] b"), tokens_of_pair(head, "a b")
+    assert named.count(head.tokenizer.sep_token_id) == plain.count(head.tokenizer.sep_token_id) == 2
+    assert head.tokenizer.mask_token_id not in named and len(named) > len(plain)
+
+
+def tokens_of_pair(head: TaskHead, text: str) -> list[int]:
+    """Tokens of a pair of `text` and another."""
+    examples = load_examples(TASKS["micro-mrpc"], "train").head(1)
+    row: list[int] = head.encode(replace(examples, texts=[(text, "c")])).input_ids[0].tolist()
+    return row
 
 
 def test_attribution_is_measured_after_training(tokenizer: Path, tmp_path: Path) -> None:
