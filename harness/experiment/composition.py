@@ -12,14 +12,9 @@ from harness.core.files import file_exists
 from harness.core.names import Name
 from harness.core.shipped import shipped_experiments
 from harness.experiment.experiment_file import read_text
+from harness.experiment.field_paths import split_path
 from harness.experiment.messages import error_messages
-from harness.experiment.source import (
-    AFTER_ALL_FILES,
-    Place,
-    Source,
-    split_path,
-    value_at,
-)
+from harness.experiment.source import AFTER_ALL_FILES, Place, Source, value_at
 
 
 class Composition(ConfigModel):
@@ -116,13 +111,15 @@ def _apply(source: Source, declared: Mapping[str, Any], name: str) -> None:
     source.varied[name] = {
         path: (old, new)
         for given in declared[name]
-        for path, old, new in _changed(
-            given, *(value_at(data, split_path(given)) for data in (before, source.data))
-        )
+        for path, old, new in _changed(given, _value(before, given), _value(source.data, given))
     }
     base = before.get("name")
     if isinstance(base, str) and source.data.get("name") == base:
         source.data["name"] = f"{base}-{name}"
+
+
+def _value(data: Any, path: str) -> Any:
+    return value_at(data, split_path(path, data.get("grid")))
 
 
 def _changed(path: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:

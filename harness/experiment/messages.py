@@ -55,6 +55,7 @@ FORMS = {
     "(leave it out for the default)",
 }
 """Field that takes names or fields to what it must be."""
+AXIS = "must be a list of values, or a mapping of labels to fields"
 TYPING_ERROR = 0.85
 """Least similarity of a name to another one that it was meant to be."""
 MAX_PROBLEMS = 100
@@ -138,7 +139,7 @@ def _message(detail: ErrorDetails, keys: Keys, model: type[ConfigModel]) -> str:
         return f"{name}: {unknown}{MAPPINGS.get(str(keys[-1]), '')}"
     must = MUST[kind].format(**context) if kind in MUST else detail["msg"]
     if kind.startswith("model_") or kind == "tuple_type":
-        must = FORMS.get(str(keys[-1]), must)
+        must = AXIS if keys[0] == "grid" and len(keys) == 2 else FORMS.get(str(keys[-1]), must)
     return f"{name} {must}, but is {shown(given)}{_near(given, context.get('expected', ''))}"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic_core import from_json, to_json
 
 from harness.core.config import can_merge
+from harness.experiment.field_paths import OF_ARM, split_path
 from harness.experiment.messages import MAX_PROBLEMS, shown
 from harness.experiment.recipe_defaults import expand_names
 from harness.experiment.yaml_reader import Keys, YamlError, parse
@@ -17,8 +18,6 @@ AFTER_ALL_FILES = 2**31
 """`Place.order` of command-line options."""
 REPLACED = ("grid", "budget", "space", "claims")
 """Mappings that are replaced, not merged: their entries exclude others, or name arms."""
-OF_ARM = re.compile(r"arms\.(?P<arm>.+?)\.(?P<field>(?:pretrain|evaluate)(?:\.\w+)+)")
-"""Path of a field of one arm, whose name may contain dots and `=`."""
 
 
 class DeclarationError(ValueError):
@@ -170,7 +169,7 @@ class Source:
     def merge_path(self, path: str, value: Any, given: Keys) -> None:
         """Merges `value`, which is at `given` in this source, into the value at a dotted path."""
         places = dict(self.places)
-        keys = split_path(path)
+        keys = split_path(path, self.data.get("grid"))
         self.changed += [(*keys, *inside) for inside in _keys_within(value)]
         if not self._merge(keys, value, places, given):
             self.problems[places[given], f"{path} is inside a value without fields"] = None
@@ -195,7 +194,7 @@ class Source:
             return
         self.problems |= {(place, message): None for _, message in document.problems}
         places = dict.fromkeys([(), *document.lines], place)  # an empty text has no lines
-        keys = split_path(path.strip())
+        keys = split_path(path.strip(), self.data.get("grid"))
         self.changed += [(*keys, *inside) for inside in _keys_within(document.data)]
         if not self._replace(keys, document.data, places, ()):
             self.problems[place, f"{path.strip()} is inside a value without fields"] = None
@@ -277,15 +276,6 @@ def _keys_within(value: Any) -> Iterator[Keys]:
     for key, item in enumerate(value) if isinstance(value, list) else items:
         for keys in _keys_within(item):
             yield (key, *keys)
-
-
-def split_path(path: str) -> Keys:
-    """The keys of a dotted path; a dotted axis of `grid`, and the field of an arm, is a single
-    key."""
-    if of_arm := OF_ARM.fullmatch(path):
-        return ("arms", of_arm["arm"], of_arm["field"])
-    head, _, rest = path.partition(".")
-    return (head, rest) if head == "grid" and rest else tuple(path.split("."))
 
 
 def _one_line(text: str) -> str:

@@ -188,6 +188,51 @@ def test_overrides_are_applied_and_kept(valid: Path) -> None:
     assert arm.evaluate.protocol.pooling == "max"
 
 
+RATES = """
+  mask.rate:
+    low: {pretrain.objective.transform.mask_rate: 0.15, pretrain.batch_size: 8}
+    low.er: {pretrain.objective.transform.mask_rate: 0.1, pretrain.batch_size: 16}
+"""
+"""An axis with values that differ in two fields, and dots in the labels."""
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ("low.pretrain.batch_size=4", {"low": (0.15, 4), "low.er": (0.1, 16)}),
+        ("low.er.pretrain.batch_size=4", {"low": (0.15, 8), "low.er": (0.1, 4)}),
+        ("low.er.pretrain.seed_x=4", {}),
+        ("new.pretrain.batch_size=4", {"low": (0.15, 8), "low.er": (0.1, 16), "new": (0.15, 4)}),
+        ("low={pretrain.batch_size: 4}", {"low": (0.15, 4), "low.er": (0.1, 16)}),
+    ],
+)
+def test_an_override_may_set_a_field_of_one_value_of_an_axis(
+    tmp_path: Path, override: str, expected: dict[str, tuple[float, int]]
+) -> None:
+    start = "name: x\nquestion: q?\npretrain: {recipe: bert, size: nano, corpus: microworld}\ngrid:"
+    path, override = write(tmp_path, start + RATES), f"grid.mask.rate.{override}"
+    if not expected:
+        with pytest.raises(
+            DeclarationError, match=f"^--set {override}: pretrain: the field 'seed_x'"
+        ):
+            load(path, [override])
+        return
+    found = {arm.name: arm.pretrain for arm in load(path, [override]).arms}
+    rates = {name: run.objectives[0].transform.mask_rate for name, run in found.items()}
+    assert {name: (rates[name], run.batch_size) for name, run in found.items()} == expected
+
+
+def test_a_variant_may_set_a_field_of_one_value_of_an_axis(tmp_path: Path) -> None:
+    text = (
+        "name: x\nquestion: q?\npretrain: {recipe: bert, size: nano, corpus: microworld}\n"
+        f"variants:\n  large: {{grid.mask.rate.low.pretrain.batch_size: 64}}\ngrid:{RATES}"
+    )
+    found = load(write(tmp_path, text), variants=["large"])
+    assert [arm.pretrain.batch_size for arm in found.arms] == [64, 16]
+    changed = {"grid.mask.rate.low.pretrain.batch_size": (8, 64)}
+    assert found.source and found.source.varied == {"large": changed}
+
+
 @pytest.mark.parametrize(
     ("override", "expected"),
     [
@@ -212,6 +257,7 @@ def test_overrides_are_applied_and_kept(valid: Path) -> None:
             "grid.pretrain.objective.sentence_pair=[nsp, x]",
             "pretrain.objective.sentence_pair must be 'nsp'",
         ),
+        ("grid.pretrain.batch_size=8", "grid.pretrain.batch_size must be a list of values, or a"),
         ("a.b=1", "an experiment: the field 'a' is not known"),
     ],
 )
