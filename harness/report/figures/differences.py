@@ -19,6 +19,8 @@ HEIGHT = 2.8
 """Height of a panel of curves, in inches."""
 MAX_ROWS = 40
 """Maximum number of rows of a forest plot, unless there are more pairs."""
+LEAST_RANGE = 1.0
+"""Points of the axis of scores: labels of a narrower one have so many digits that they overlap."""
 
 
 def search_curves(curves: pd.DataFrame, arms: Sequence[str]) -> str | None:
@@ -102,6 +104,7 @@ def seed_spread(scores: Mapping[str, Mapping[str, np.ndarray]], arms: Sequence[s
                 scores_text = " ".join(one_decimal(score) for score in by_arm[arm])
                 style.explain(dots, f"{column}, {arm}: {scores_text}")
         axes.set_xlabel("score x 100")
+        style.widen(axes, LEAST_RANGE)
         return style.as_svg(figure, "seeds")
 
 

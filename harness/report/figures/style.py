@@ -93,6 +93,13 @@ def row_canvas(
     return figure, axes, places
 
 
+def widen(axes: Axes, least: float) -> None:
+    """Makes the x axis at least `least` wide, with its middle where it was."""
+    low, high = axes.get_xlim()
+    if (missing := least - (high - low)) > 0:
+        axes.set_xlim(low - missing / 2, high + missing / 2)
+
+
 class LogTicks(LogFormatter):
     """Numbers of a logarithmic axis as plain text, not as math text."""
 

@@ -1,5 +1,6 @@
 """Figures with many or long names: all names are inside the figure and leave room for the panel."""
 
+import re
 import warnings
 from typing import Any
 from xml.etree import ElementTree
@@ -139,6 +140,14 @@ def test_seeds_stand_in_a_row_named_by_their_arm():
     svg = seed_spread(scores, MANY)
     assert svg and all(f">{arm}<" in svg for arm in [*MANY, "SST-2"])
     assert seed_spread({"SST-2": {arm: np.array([]) for arm in MANY}}, MANY) is None
+
+
+@pytest.mark.parametrize(("high", "labels"), [(50.06, 6), (90.0, 9)])
+def test_numbers_of_scores_do_not_overlap(high: float, labels: int) -> None:
+    """Those of an axis of less than a point would have two decimals."""
+    svg = seed_spread({"SST-2": {arm: np.array([50.01, high]) for arm in MANY}}, MANY)
+    numbers = re.findall(r">(\d+\.?\d*)</text>", str(svg))
+    assert len(numbers) <= labels and max(map(len, numbers)) <= 4
 
 
 @pytest.mark.parametrize("text", ["bert", 'a <b> & "c"', "it's", 'it\'s "both"', "$a$ _b"])
