@@ -58,6 +58,7 @@ FORMS = {
 AXIS = "must be a list of values, or a mapping of labels to fields"
 TYPING_ERROR = 0.85
 """Least similarity of a name to another one that it was meant to be."""
+EXPONENT = re.compile(r"[-+]?\d+(\.\d*)?e[-+]?\d+")
 MAX_PROBLEMS = 100
 """Number of problems after which a file is not checked further."""
 MAX_SHOWN = 60
@@ -140,7 +141,17 @@ def _message(detail: ErrorDetails, keys: Keys, model: type[ConfigModel]) -> str:
     must = MUST[kind].format(**context) if kind in MUST else detail["msg"]
     if kind.startswith("model_") or kind == "tuple_type":
         must = AXIS if keys[0] == "grid" and len(keys) == 2 else FORMS.get(str(keys[-1]), must)
-    return f"{name} {must}, but is {shown(given)}{_near(given, context.get('expected', ''))}"
+    hint = _near(given, context.get("expected", "")) or _exponent(given, kind)
+    return f"{name} {must}, but is {shown(given)}{hint}"
+
+
+def _exponent(given: Any, kind: str) -> str:
+    """A hint on `5e-4`, which is a number in experiment files, but text in YAML 1.1."""
+    if kind != "float_type" or not isinstance(given, str) or not EXPONENT.fullmatch(given):
+        return ""
+    digits, _, power = given.partition("e")
+    number = digits if "." in digits else f"{digits}.0"
+    return f", which is text for PyYAML; write {number}e{int(power):+}"
 
 
 def _whole(value: Any) -> Any:

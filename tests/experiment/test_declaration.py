@@ -1,6 +1,7 @@
 """Reading experiment files: valid ones, and one clear line for every error."""
 
 import copy
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from typer.testing import CliRunner
 
 from harness.cli import app
 from harness.data.corpora import size
-from harness.experiment.declaration import load
+from harness.experiment.declaration import from_data, load
 from harness.experiment.source import DeclarationError
 from harness.pretraining.objectives.transforms.masking import TokenMasking
 from tests.paths import EXPERIMENTS, ROOT
@@ -220,6 +221,17 @@ def test_an_override_may_set_a_field_of_one_value_of_an_axis(
     found = {arm.name: arm.pretrain for arm in load(path, [override]).arms}
     rates = {name: run.objectives[0].transform.mask_rate for name, run in found.items()}
     assert {name: (rates[name], run.batch_size) for name, run in found.items()} == expected
+
+
+@pytest.mark.parametrize("text", ["5e-4", "1.5e4", "-1e+2", "2.e3"])
+def test_numbers_that_yaml_1_1_reads_as_text_get_a_hint(text: str) -> None:
+    data = yaml.safe_load(f"{{name: x, question: why, pretrain: {{optimizer: {{eps: {text}}}}}}}")
+    with pytest.raises(
+        DeclarationError, match=rf"eps must be a number.*'{re.escape(text)}'"
+    ) as error:
+        from_data(data)
+    (line,) = [line for line in error.value.problems if "eps" in line]
+    assert yaml.safe_load(line.rpartition("; write ")[2]) == float(text)
 
 
 def test_a_variant_may_set_a_field_of_one_value_of_an_axis(tmp_path: Path) -> None:
