@@ -59,6 +59,7 @@ AXIS = "must be a list of values, or a mapping of labels to fields"
 TYPING_ERROR = 0.85
 """Least similarity of a name to another one that it was meant to be."""
 EXPONENT = re.compile(r"[-+]?\d+(\.\d*)?e[-+]?\d+")
+"""A number without the point or the sign that YAML 1.1 requires."""
 MAX_PROBLEMS = 100
 """Number of problems after which a file is not checked further."""
 MAX_SHOWN = 60
