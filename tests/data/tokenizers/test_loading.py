@@ -17,7 +17,9 @@ TEXTS = ["the cat saw a mask and a sep", "the dog saw the cat"] * 20
 
 @pytest.mark.parametrize("algorithm", sorted(SCHEMES))
 def test_names_of_special_tokens_are_text_as_in_pretraining(tmp_path: Path, algorithm: str) -> None:
-    train(Tokenizer.model_validate({"algorithm": algorithm, "vocab_size": 300}), TEXTS, tmp_path)
+    train(
+        Tokenizer.model_validate({"algorithm": algorithm, "vocab_size": 300}), iter(TEXTS), tmp_path
+    )
     plain = PreTrainedTokenizerFast.from_pretrained(tmp_path)
     tokenizer = load_tokenizer(tmp_path)
     text = " ".join(["the", *plain.all_special_tokens, "cat"])
