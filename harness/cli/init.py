@@ -16,7 +16,8 @@ def init(
     """Writes a commented experiment file, NAME.yaml, to edit."""
     from harness.experiment.template import write_template
 
-    path = name if name.suffix else name.with_name(f"{name.name}.yaml")
     with options.clear_errors():
+        options.require(bool(name.name), f"give the name of an experiment; {name} has none")
+        path = name if name.suffix else name.with_name(f"{name.name}.yaml")
         write_template(path)
     options.out.print(f"{path}: edit it, then run 'harness plan {path}'", markup=False)

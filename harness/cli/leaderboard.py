@@ -94,6 +94,7 @@ def _measured(
 ) -> "Table":
     from harness.leaderboard.board_filter import BoardFilter
     from harness.leaderboard.boards import board_table
+    from harness.leaderboard.table import IMPORTED
     from harness.store.store import Store
 
     if name is None:
@@ -105,7 +106,11 @@ def _measured(
     needed = "--set and --variant need an experiment file, but a board is given"
     options.require(not any(changes), needed)
     board_filter = BoardFilter(*filters) if any(filters) else None
-    return board_table(name, Store(store), average, board_filter, tasks, quantities)
+    found = Store(store)
+    table = board_table(name, found, average, board_filter, tasks, quantities)
+    if not (table.rows or any(one.kind == IMPORTED for one in table.published)):
+        options.err.print(f"no results on {name} in the store {found.place}", markup=False)
+    return table
 
 
 def _selected(table: "Table", columns: str | None, sort: str | None) -> "Table":

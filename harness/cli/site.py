@@ -17,10 +17,9 @@ def site(
     """Writes leaderboards and reports as a static web site. Published tables are on it, too."""
     from harness.core.files import output_folder
     from harness.report.site.build import build_site
-    from harness.store.store import Store
 
     with options.clear_errors():
         target = output_folder(folder) if folder else None
-        results = Store(store)
+        results = options.opened_store(store)
         page = build_site(results, target or results.root / "site", options.tracked)
         options.out.print(f"{page}", markup=False)

@@ -6,6 +6,7 @@ import pandas as pd
 
 from harness.execution.job import Workspace
 from harness.execution.progress import figures_line
+from harness.execution.time_left import STAGE_SECONDS
 from harness.plan.plan import Plan, Stage
 from harness.store.artifacts import folder_size, local_size
 from harness.store.store import StageResult, Store
@@ -49,7 +50,7 @@ def _unfinished(
 
 
 def _seconds(result: StageResult | None) -> float | None:
-    return result.metrics.get("seconds") if result else None
+    return result.metrics.get(STAGE_SECONDS, result.metrics.get("seconds")) if result else None
 
 
 def disk_bytes(plan: Plan, store: Store, finished: Mapping[str, StageResult]) -> tuple[int, int]:

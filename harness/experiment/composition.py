@@ -39,7 +39,7 @@ def compose(source: Source, variants: Sequence[str] = ()) -> Source:
     Wrong fields and unknown names are reported to the source.
 
     Raises:
-        DeclarationError: a file cannot be read, or is not a mapping.
+        DeclarationError: a base is unknown, or a file cannot be read, or is not a mapping.
     """
     source = _on_bases(source, (source.path.resolve(),))
     declared = source.data.pop("variants", {})
@@ -52,6 +52,8 @@ def compose(source: Source, variants: Sequence[str] = ()) -> Source:
 def _on_bases(source: Source, chain: tuple[Path, ...]) -> Source:
     composed = _checked(source)
     bases = [_base(source, index, chain) for index in range(len(composed.extends))]
+    if None in bases:
+        source.raise_problems()  # the fields of the base would be reported as missing, too
     source.data.pop("extends", None)
     merged = Source(source.path, {}, source.depth, {(): source.places[()]})
     for layer in [*(base for base in bases if base), source]:
@@ -60,7 +62,11 @@ def _on_bases(source: Source, chain: tuple[Path, ...]) -> Source:
 
 
 def _checked(source: Source) -> Composition:
-    """`extends` and `variants`; one that is wrong is reported and removed."""
+    """`extends` and `variants`; wrong `variants` are reported and removed.
+
+    Raises:
+        DeclarationError: `extends` is wrong.
+    """
     names = Composition.model_fields
     fields = {name: source.data[name] for name in names if name in source.data}
     try:
@@ -68,7 +74,10 @@ def _checked(source: Source) -> Composition:
     except ValidationError as error:
         for keys, message in error_messages(error, Composition, (), fields):
             source.report(keys, message)
-        for name in {str(detail["loc"][0]) for detail in error.errors()}:
+        wrong = {str(detail["loc"][0]) for detail in error.errors()}
+        if "extends" in wrong:
+            source.raise_problems()
+        for name in wrong:
             del source.data[name], fields[name]
         return Composition.read(fields)
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, get_args
 
@@ -56,6 +56,8 @@ FORMS = {
 }
 """Field that takes names or fields to what it must be."""
 AXIS = "must be a list of values, or a mapping of labels to fields"
+COMPOSED = ("extends", "variants")
+"""Fields of a file that are merged before it is read as an `Experiment`."""
 TYPING_ERROR = 0.85
 """Least similarity of a name to another one that it was meant to be."""
 EXPONENT = re.compile(r"[-+]?\d+(\.\d*)?e[-+]?\d+")
@@ -127,7 +129,9 @@ def _message(detail: ErrorDetails, keys: Keys, model: type[ConfigModel]) -> str:
         is_file = keys[-1] == "path" and {"corpus", "held_out"} & {*keys}
         if is_file and isinstance(given, str) and (source := source_of(given)):
             return f"{holder}: a path needs the source that reads it; add source: {source}"
-        return f"{holder}: {_unknown_field(str(keys[-1]), holder, _fields(model, detail['loc']))}"
+        composed = () if keys[:-1] else COMPOSED
+        known = [*_fields(model, detail["loc"]), *composed]
+        return f"{holder}: {_unknown_field(str(keys[-1]), holder, known)}"
     if kind.startswith("union_tag"):
         return _tag(name, given, context)
     if kind == "value_error":
@@ -160,7 +164,7 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _unknown_field(name: str, holder: str, known: Mapping[str, FieldInfo]) -> str:
+def _unknown_field(name: str, holder: str, known: Collection[str]) -> str:
     """The message with a name in the same mapping that is the same in other tools, or nearly the
     same; else with the field's own place; else with the closest name in the same mapping."""
     is_here = SYNONYMS.get(name) in known or get_close_matches(name, known, cutoff=TYPING_ERROR)

@@ -18,7 +18,7 @@ from harness.leaderboard.text_tables import html_table
 from harness.report import difference_tables, outline
 from harness.report.arm_tables import what_differs
 from harness.report.comparison import compared_arms, compared_table
-from harness.report.downloads import DESCRIPTIONS, RESOLVED, downloads
+from harness.report.downloads import DESCRIPTIONS, downloads
 from harness.report.expectations import claims
 from harness.report.figures.differences import averages, forest
 from harness.report.layout import Plot, template
@@ -38,6 +38,8 @@ VERDICT_NOTE = (
     "is not shown to be above chance or an untrained network, or if all are at the maximum. An "
     "equality within a margin is judged by one-sided tests at 5 %, whose p is shown."
 )
+FIRST_FILES = ("leaderboard.csv", "leaderboard.md")
+"""Every report has them, also one whose writing was interrupted."""
 SUMMARY_CAPTION = "Differences in the average over the suite, in points, with 95 % intervals."
 PROTOCOL = "the table under Protocol"
 """Stands in the notes of the leaderboard, which the report shows without the settings."""
@@ -56,8 +58,8 @@ def write_report(results: Results, out: Path) -> None:
     provenance, and the seconds in `stages.csv` and `trials.csv`.
 
     Raises:
-        ValueError: the results do not fit the suite, or runs of a task were scored on different
-            examples.
+        ValueError: the results do not fit the suite, runs of a task were scored on different
+            examples, or `out` has files of these names that are not of a report.
     """
     table, pairs = results.get(compared_table)
     data = {
@@ -85,7 +87,10 @@ def write_report(results: Results, out: Path) -> None:
         **{f"{name}.svg": plot.svg for name, plot in _figures(content).items()},
     }
     out.mkdir(parents=True, exist_ok=True)
-    is_earlier = (out / RESOLVED).exists()
+    is_earlier = all((out / name).exists() for name in FIRST_FILES)
+    own = next((name for name in files if (out / name).exists()), None)
+    if own and not is_earlier:  # such as README.md and experiment.yaml of the user
+        raise ValueError(f"{out} has no report, but a file {own}: name a folder of its own")
     for name, text in files.items():
         write_atomically(out / name, text)
     # Of an earlier report: the board of findings would read verdicts and decisions of other arms.

@@ -176,6 +176,7 @@ def test_a_board_without_results_shows_the_published_rows(tmp_path: Path) -> Non
     assert code == 0
     assert "BERT_LARGE" in output
     assert "82.1" in output
+    assert f"no results on glue in the store {tmp_path}" in output
 
 
 def test_mlflow_opens_on_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -146,6 +146,7 @@ def test_init_writes_an_experiment_that_can_be_planned(
         ("mine.yaml", "exists already"),
         ("Mine", "but 'Mine' does not"),
         ("a.txt", ".yaml"),
+        (".", "give the name of an experiment"),
     ):
         refused = runner.invoke(app, ["init", name])
         assert refused.exit_code == 2 and message in refused.output

@@ -30,7 +30,7 @@ def test_every_state_with_its_detail(plan: Plan, tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
     (out / "vocab").write_text("12345")
-    store.record(done.key, done.kind, done.label, {}, {"seconds": 2.0}, out)
+    store.record(done.key, done.kind, done.label, {}, {"seconds": 1.0, "stage_seconds": 2.0}, out)
     for stage in (broken, stopped, active):
         workspace.folder(stage.key).mkdir(parents=True)
     (workspace.folder(broken.key) / "error.txt").write_text("Traceback\nMemoryError: no memory\n")

@@ -115,6 +115,15 @@ def test_files_of_an_earlier_report_that_this_one_lacks_are_removed(data, fabric
     assert names == FILES - {"verdicts.csv"} | {"notes.md"}
 
 
+def test_files_that_are_of_no_report_are_not_overwritten(data, tmp_path):
+    for name in ("experiment.yaml", "README.md"):
+        (tmp_path / name).write_text("mine")
+        with pytest.raises(ValueError, match=f"has no report, but a file {name}"):
+            write_report(data, tmp_path)
+        assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {name: "mine"}
+        (tmp_path / name).unlink()
+
+
 def test_equal_data_gives_equal_bytes(data, report, tmp_path):
     write_report(data, tmp_path)
     assert read(tmp_path) == read(report)

@@ -255,6 +255,14 @@ def test_a_file_is_no_folder_to_write_to(command, tmp_path, monkeypatch):
     assert (tmp_path / "file").read_text() == "mine"
 
 
+def test_without_a_store_an_existing_site_is_kept(site, tmp_path):
+    copytree(site, tmp_path / "site")
+    arguments = ["site", "--out", str(tmp_path / "site"), "--store", str(tmp_path / "typo")]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 2 and "there is no store" in result.output
+    assert files(tmp_path / "site") == files(site)
+
+
 def test_the_command_writes_into_the_store_and_an_empty_store_has_a_site(tmp_path):
     result = CliRunner().invoke(app, ["site", "--store", str(tmp_path)])
     assert result.exit_code == 0, result.output
