@@ -102,6 +102,19 @@ def test_equal_averages_share_a_rank():
     assert [(row.rank, row.name) for row in table.rows] == [(1, "b"), (1, "c"), (3, "a")]
 
 
+def test_averages_that_are_equal_but_for_rounding_share_a_rank():
+    """The mean of the same scores in another order may be another number."""
+    orders = {"a": (0.555, 0.672, 0.897), "b": (0.897, 0.555, 0.672), "c": (0.672, 0.897, 0.555)}
+    scores = {
+        (arm, task, "validation", "accuracy"): {(seed, 0): value for seed, value in enumerate(of)}
+        for arm, of in orders.items()
+        for task in PART
+    }
+    table = build(results(scores), GLUE, tasks=PART)
+    assert len({row.average.mean for row in table.rows}) > 1  # else nothing is tested
+    assert [(row.rank, row.name) for row in table.rows] == [(1, "a"), (1, "b"), (1, "c")]
+
+
 def test_one_pretraining_seed_has_no_rank():
     several = whole_suite({"a": 0.5, "c": 0.9})
     one = whole_suite({"b": 0.7}, seeds=((0, 0), (0, 1)))
