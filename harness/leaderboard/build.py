@@ -19,6 +19,7 @@ from harness.analysis.results import Results
 from harness.analysis.seed_scores import SEEDS
 from harness.analysis.statistics.bootstrap import Runs
 from harness.core.config import unknown_name
+from harness.core.rounding import steady
 from harness.leaderboard.measured_rows import deterministic_row, measured_rows
 from harness.leaderboard.missing import reasons
 from harness.leaderboard.published import board_of_suite
@@ -206,9 +207,9 @@ def row_names(results: pd.DataFrame) -> pd.Series:
 def _ranked(rows: Sequence[Row]) -> tuple[Row, ...]:
     """The rows by average, best first, equal ones with equal ranks, those without an average last.
     Rows with one pretraining seed have no rank, because their variation is unknown."""
-    averages = sorted(r.average.mean for r in rows if r.average and has_rank(r, r.average))
+    averages = sorted(steady(r.average.mean) for r in rows if r.average and has_rank(r, r.average))
     ranked = [
-        replace(row, rank=1 + len(averages) - bisect_right(averages, row.average.mean))
+        replace(row, rank=1 + len(averages) - bisect_right(averages, steady(row.average.mean)))
         if row.average and has_rank(row, row.average)
         else row
         for row in rows
@@ -217,4 +218,4 @@ def _ranked(rows: Sequence[Row]) -> tuple[Row, ...]:
 
 
 def _descending(row: Row) -> float:
-    return -row.average.mean if row.average else np.inf
+    return -steady(row.average.mean) if row.average else np.inf

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from harness.analysis.averages import AVERAGES
-from harness.analysis.columns import combine, part_of_suite, suite_columns, terms_of
+from harness.analysis.columns import (
+    combine,
+    part_of_average,
+    part_of_suite,
+    suite_columns,
+    terms_of,
+)
 from harness.tasks import SUITES
 from harness.tasks.task import Column
 
@@ -54,6 +60,25 @@ def test_a_rule_that_needs_other_tasks_is_refused_with_those_that_fit():
     fitting = str(no.value).rpartition(": ")[2].split(", ")
     assert {"mean_of_columns", "bert_table1", "distil9"} <= set(fitting)
     assert not {"albert5", "superglue8", "rouge_mean"} & set(fitting)
+
+
+def test_a_part_of_an_average_has_the_terms_of_which_all_columns_are_there():
+    """In the rule of the server, both dev sets of MNLI are one term."""
+    layout = suite_columns(GLUE, "glue_server9")
+    column = {one.name: one for one in layout.columns}
+    part = part_of_average(layout, [column[name] for name in ("mnli_m", "rte", "sst2")])
+    assert part is not None and part.columns == layout.columns
+    assert [names(term) for term in part.terms] == [["sst2"], ["rte"]]
+    assert part.average.label == "mean of 2 of 9 tasks"
+    both = part_of_average(layout, [column[name] for name in ("mnli_m", "mnli_mm", "rte")])
+    assert both is not None and names(both.terms[0]) == ["mnli_m", "mnli_mm"]
+    assert part_of_average(layout, [column["mnli_m"]]) is None
+    assert part_of_average(layout, layout.columns) is None
+    own = suite_columns(GLUE, "mean_of_columns")
+    rest = [one for one in own.columns if one.name != "mnli_mm"]
+    without = part_of_average(own, rest)
+    assert without is not None and len(without.terms) == len(own.terms) - 1
+    assert without.average.label == f"mean of {len(rest)} of {len(own.columns)} columns"
 
 
 def test_terms_have_equal_weights_whatever_their_columns():

@@ -17,6 +17,7 @@ from harness.analysis.seed_spread import measured_spread
 from harness.analysis.statistics.variance import (
     Components,
     minimum_detectable_difference,
+    minimum_margin,
     seeds_needed,
 )
 from harness.cli.app import app
@@ -94,6 +95,23 @@ def test_arms_of_the_same_checkpoints_are_paired_as_in_reports() -> None:
     effect = TTestPower().solve_power(nobs=3, alpha=0.05, power=0.8)
     assert detectable(line) == pytest.approx(effect * np.sqrt(2) * PRIORS["micro-glue"], abs=0.05)
     assert "or less because arms share checkpoints" in line
+    in_all = PRIORS["micro-glue"] * np.sqrt(2)
+    needed = TTestPower().solve_power(effect_size=1 / in_all, alpha=0.05, power=0.8)
+    assert f"one point takes {np.ceil(needed):.0f} seeds" in line
+
+
+def test_margins_and_deviations_of_the_same_checkpoints_are_those_of_the_paired_test() -> None:
+    grid, arms = {"evaluate.finetune.epochs": [1, 2]}, "epochs=1 {} epochs=2 within {:g}"
+    unit = Components(1.0, 0.0, 0.0)
+    equal = minimum_margin(unit, 3, 1, paired=True)
+    detected = TTestPower().solve_power(nobs=3, alpha=0.05, power=0.8) * np.sqrt(2)
+    for sign, least in (("=", equal), (">=", detected)):
+        for factor in (0.98, 1.02):
+            text = arms.format(sign, round(factor * least * PRIORS["micro-glue"], 3))
+            line = power_line(planned(grid=grid, expect=[text])) or ""
+            assert (f"equal arms confirm '{text}'" in line) == (factor < 1)
+    unknown = planned(grid=grid, evaluate={"suite": "micro-overlap-v1"})
+    assert f"differences from {detected:.1f} standard deviations" in (power_line(unknown) or "")
 
 
 def test_arms_that_share_worlds_are_paired_as_in_reports() -> None:
@@ -133,6 +151,27 @@ def test_the_variances_of_fine_tuning_and_pretraining_are_separated() -> None:
     )
     # Within 2, between (4 - 2) / 2 = 1: variances 1 + 2 / 1 and 1 + 2 / 4.
     assert few / many == pytest.approx(np.sqrt(3 / 1.5), rel=0.02)
+    lines = [power_line_of(planned(seeds={"pretrain": 3, "finetune": n}), earlier) for n in (1, 4)]
+    assert "between seeds: 1.7 points" in lines[0] and "between seeds: 1.2 points" in lines[1]
+
+
+def test_the_variance_of_several_arms_is_that_within_arms() -> None:
+    """The mean square within groups of an analysis of variance: seeds count, and not arms."""
+    arms = {"a": [50.0, 52.0], "b": [50.0, 51.0, 52.0, 53.0], "c": [40.0, 49.0, 41.0]}
+    within = sum(((np.array(own) - np.mean(own)) ** 2).sum() for own in arms.values())
+    frame = results({arm: [[score] for score in own] for arm, own in arms.items()})
+    spread = measured_spread(planned().experiment.evaluate, [frame])
+    assert spread and np.isnan(spread.components.finetune)
+    assert spread.components.pretrain == pytest.approx(within / (1 + 3 + 2))
+
+
+def test_arms_with_several_fine_tuning_runs_count_alone() -> None:
+    """That of the others is not known to be of pretraining."""
+    frame = results({"a": [[51.0, 53.0], [53.0, 55.0]], "b": [[10.0], [90.0]]})
+    spread = measured_spread(planned().experiment.evaluate, [frame])
+    assert spread and spread.source == "1 arm of the store on micro-glue-v1"
+    found = spread.components
+    assert (found.pretrain, found.finetune) == pytest.approx((1, 2))  # as above
 
 
 def test_one_seed_tells_nothing_apart() -> None:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pandas as pd
 import pyarrow as pa
@@ -160,6 +161,18 @@ def test_filters_take_some_arms(store, taken, expected):
 def test_bad_filters_are_refused_in_one_line(store, conditions, message):
     with pytest.raises(ValueError, match=message):
         board_table("swag", store, board_filter=BoardFilter(**conditions))
+
+
+def test_a_budget_takes_arms_without_pretraining_too():
+    budgets = {
+        "none": {"tokens": 0, "steps": None},
+        "same": {"tokens": 1000, "steps": None},
+        "more": {"tokens": 2000, "steps": None},
+        "other": {"tokens": None, "steps": 1000},
+    }
+    arms = {name: {"pretrain": {"budget": budget}} for name, budget in budgets.items()}
+    experiment = SimpleNamespace(spec={"experiment": {}, "arms": arms})
+    assert BoardFilter(budget="tokens=1_000").arms(experiment) == ["none", "same"]
 
 
 def test_filters_select_imported_rows_by_their_budget():

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from harness.analysis.columns import suite_columns
 from harness.leaderboard.build import build
 from harness.leaderboard.column_labels import METRIC_LABELS
 from harness.leaderboard.markdown import markdown_escape
@@ -31,6 +32,8 @@ from harness.tasks.task import Column
 
 GLUE = SUITES["glue-v1"]
 PART = ("sst2", "rte")
+GLUE_PART = suite_columns(GLUE, tasks=PART)
+OWN_SEEDS = ((0, 0), (0, 1), (1, 2), (1, 3), (2, 4), (2, 5))
 
 
 def results(scores, suite="glue-v1", experiment="study"):
@@ -78,6 +81,47 @@ def test_pretraining_seeds_count_the_same_whatever_their_runs():
     assert build(results(scores), "glue-v1", tasks=PART).rows[0].average.mean == pytest.approx(50)
 
 
+@pytest.mark.parametrize(
+    "runs",
+    [
+        {(0, 0): 0.9, (0, 1): np.nan, (1, 0): 0.8, (1, 1): 0.8},  # one of a seed's runs
+        {(0, 0): 0.9, (1, 0): 0.8, (2, 0): np.nan},  # a seed
+    ],
+)
+def test_an_undefined_run_leaves_its_cell_and_average_empty(runs):
+    """The mean of the others would favour the arm."""
+    known = dict.fromkeys(runs, 0.7)
+    scores = {
+        ("bert", task, "validation", "accuracy"): of
+        for task, of in zip(PART, (runs, known), strict=True)
+    }
+    row = build(results(scores), "glue-v1", tasks=PART).rows[0]
+    shown = {column.name: row.scores[i] for i, column in enumerate(GLUE_PART.columns)}
+    assert shown["sst2"] is None and shown["rte"].mean == pytest.approx(70)
+    assert (row.average, row.rank) == (None, None)
+
+
+def test_an_average_is_that_of_the_cells_of_its_row():
+    """A seed is missing on RTE: its SST-2 counts in the cell, but not in the spread of averages."""
+    scores = {
+        ("bert", "sst2", "validation", "accuracy"): {(0, 0): 0.9, (1, 0): 0.8, (2, 0): 0.4},
+        ("bert", "rte", "validation", "accuracy"): {(0, 0): 0.5, (1, 0): 0.7},
+    }
+    row = build(results(scores), "glue-v1", tasks=PART).rows[0]
+    assert row.average.mean == pytest.approx((70 + 60) / 2)
+    assert row.average.sd == pytest.approx(np.std([70, 75], ddof=1))
+    assert (row.average.seeds, sorted(one.seeds for one in row.scores)) == (2, [2, 3])
+
+
+def test_the_fine_tuning_seeds_are_the_most_of_a_pretraining_seed_and_task():
+    """Each pretraining seed has seeds of its own; two on SST-2, and one or two on RTE."""
+    scores = {
+        ("bert", "sst2", "validation", "accuracy"): dict.fromkeys(OWN_SEEDS, 0.5),
+        ("bert", "rte", "validation", "accuracy"): dict.fromkeys(OWN_SEEDS[:-1], 0.5),
+    }
+    assert build(results(scores), "glue-v1", tasks=PART).rows[0].seeds == "3 x 2"
+
+
 def test_a_missing_cell_is_null_and_so_is_its_average_and_rank():
     complete = whole_suite({"good": 0.9, "poor": 0.1})
     gap = complete[~((complete["arm"] == "good") & (complete["task"] == "rte"))]
@@ -102,6 +146,19 @@ def test_equal_averages_share_a_rank():
     assert [(row.rank, row.name) for row in table.rows] == [(1, "b"), (1, "c"), (3, "a")]
 
 
+def test_averages_that_are_equal_but_for_rounding_share_a_rank():
+    """The mean of the same scores in another order may be another number."""
+    orders = {"a": (0.555, 0.672, 0.897), "b": (0.897, 0.555, 0.672), "c": (0.672, 0.897, 0.555)}
+    scores = {
+        (arm, task, "validation", "accuracy"): {(seed, 0): value for seed, value in enumerate(of)}
+        for arm, of in orders.items()
+        for task in PART
+    }
+    table = build(results(scores), GLUE, tasks=PART)
+    assert len({row.average.mean for row in table.rows}) > 1  # else nothing is tested
+    assert [(row.rank, row.name) for row in table.rows] == [(1, "a"), (1, "b"), (1, "c")]
+
+
 def test_one_pretraining_seed_has_no_rank():
     several = whole_suite({"a": 0.5, "c": 0.9})
     one = whole_suite({"b": 0.7}, seeds=((0, 0), (0, 1)))
@@ -112,7 +169,7 @@ def test_one_pretraining_seed_has_no_rank():
 
 def test_deterministic_baselines_show_neither_seeds_nor_spread():
     seeds = [(0, 0), (1, 0), (2, 0)]
-    values = {"majority": [0.7, 0.7, 0.7], "bag": [0.7, 0.7, 0.8], "bert": [0.9, 0.9, 0.9]}
+    values = {"majority": [0.7, 0.7, 0.7], "bag": [0.7, 0.7, 0.7001], "bert": [0.9, 0.9, 0.9]}
     frame = results(
         {
             (arm, task, "validation", "accuracy"): dict(zip(seeds, of, strict=True))
@@ -187,6 +244,17 @@ def test_chance_stands_only_under_main_scores():
     shown = dict(zip([c.name for c in GLUE.columns], chance.scores, strict=True))
     assert shown["sst2"].mean == pytest.approx(100 * TASKS["sst2"].chance)
     assert shown["mrpc"] is None  # accuracy here, while the task's chance is that of F1
+
+
+def test_levels_are_of_the_task_s_own_examples():
+    """Not of those of AX-g, nor of the cells of HANS that have one label."""
+    for suite, others in (("superglue-v2", {"axg"}), ("overlap-v1", {"hans_subsequence_entailed"})):
+        table = build(results({}), suite)
+        for level in table.references:
+            named = zip([column.name for column in table.columns], level.scores, strict=True)
+            shown = {name for name, score in named if score}
+            assert shown and not shown & others
+        assert {level.name for level in table.references} >= {"chance"}
 
 
 def test_to_frame():

@@ -38,6 +38,7 @@ def test_reasons():
     assert found["MRPC"] == missing.OTHER_METRICS
     both = [("a", "mrpc", "validation", metric, 0, 0, np.nan) for metric in ("accuracy", "f1")]
     assert "undefined in 1 of 1 runs" in reasons(both)["MRPC"]
+    assert "undefined in 1 of 1 runs" in reasons([rows[-1], both[1]])["MRPC"]  # one of its two
     assert reasons(rows, tasks={"sst2"})["STS-B"] == missing.NOT_CHOSEN
     assert reasons(rows, unsupported="too few layers")["SST-2"] == (
         "The arm does not support the task: too few layers."

@@ -11,9 +11,11 @@ from harness.leaderboard.published import (
     published_index,
     published_table,
 )
+from harness.leaderboard.reference_rows import _published_row
 from harness.leaderboard.render import render
 from harness.store.recorded import SCORE_COLUMNS
 from harness.tasks.metrics import METRICS
+from harness.tasks.task import Column
 
 NOTHING = pd.DataFrame(columns=SCORE_COLUMNS)
 TOTALS = {
@@ -141,6 +143,40 @@ def test_printed_spreads_stand_with_their_means():
     (block,) = blocks("dapt")
     score = by_name(block)["DAPT"].scores[4]
     assert (score.mean, score.sd) == (88.2, 5.9)
+
+
+def test_a_table_is_of_the_split_that_all_its_columns_share():
+    """Summaries are scored on test, as they are published; GLUE on both dev sets of MNLI."""
+    layouts = [build(NOTHING, load_board(board).suite) for board in ("summarisation", "glue")]
+    assert [table.split for table in layouts] == ["test", "validation"]
+    assert "splits: test." in " ".join(layouts[0].notes())
+
+
+def published_row(*cells, metrics=("f1",)):
+    """A row of cells (task, metric, value, standard deviation) in the columns rte and mrpc."""
+    names = ["task", "metric", "value", "sd"]
+    columns = (
+        Column(name="rte", task="rte", metrics=("accuracy",)),
+        Column(name="mrpc", task="mrpc", metrics=metrics),
+    )
+    frame = pd.DataFrame(cells, columns=names).assign(split="validation", name="a")
+    return _published_row("a", frame, columns, AVERAGES["mean_of_columns"])
+
+
+def test_a_printed_average_is_that_of_all_columns():
+    rte, mrpc = ("rte", "accuracy", 70.0, ""), ("mrpc", "f1", 90.0, "")
+    printed = ("average", "mean_of_columns", 80.0, "")
+    assert published_row(rte, mrpc, printed).average.mean == 80
+    assert published_row(rte, printed).average is None
+    assert published_row(rte, mrpc, ("sst2", "accuracy", 80.0, ""), printed).average is None
+
+
+def test_a_mean_of_two_metrics_has_no_printed_spread():
+    cells = [("rte", "accuracy", 70.0, "1.5"), ("mrpc", "f1", 90.0, "0.5")]
+    cells.append(("mrpc", "accuracy", 86.0, "0.7"))
+    rte, mrpc = published_row(*cells, metrics=("f1", "accuracy")).scores
+    assert (rte.mean, rte.sd, mrpc.mean, mrpc.sd) == (70, 1.5, 88, None)
+    assert published_row(*cells).scores[1].sd == 0.5
 
 
 def test_another_scorer_stands_apart():

@@ -80,3 +80,4 @@ def test_runs_are_counted_once_whatever_their_metrics():
         "b": "0 of 1 declared runs are finished.",
     }
     assert unfinished(scores, planned, {"rte"}) == {}
+    assert unfinished(scores, {"a": {"mrpc": 1}}, {"mrpc"}) == {}  # declared fewer since

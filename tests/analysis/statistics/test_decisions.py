@@ -59,6 +59,20 @@ def test_a_tie_at_one_scale_is_not_alike() -> None:
     assert found is not None and found.alike == 0
 
 
+def test_a_single_seed_is_compared_with_the_others_of_the_large_scale() -> None:
+    """Without its first seed, a is below b at the large scale."""
+    small = {"a": [2.0, 2.0, 2.0], "b": [1.0, 1.0, 3.0]}
+    found = of(small, {"a": [10.0, 0.0, 0.0], "b": [1.0, 1.0, 1.0]})
+    # a > b, a > b, a < b beside a < b, a > b, a > b without the seed
+    assert found is not None and found.alike == 1
+    assert found.one_seed == pytest.approx(1 / 3)
+
+
+def test_a_pair_with_one_seed_of_an_arm_is_not_settled() -> None:
+    found = of({"a": [1.0], "b": [2.0]}, {"a": [1.0], "b": [2.0, 2.1, 2.2]})
+    assert found is not None and (found.alike, found.settled) == (1, 0)
+
+
 def test_single_seeds_and_arms_of_one_scale() -> None:
     found = of({"a": [1.0], "b": [2.0], "x": [3.0]}, {"a": [1.0], "b": [2.0], "y": [3.0]})
     assert found is not None and (found.pairs, found.settled) == (1, 0)

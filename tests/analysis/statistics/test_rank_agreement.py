@@ -50,6 +50,27 @@ def test_intervals_by_hand() -> None:
     assert strict.p_value == pytest.approx(0.4) and strict.low < 0 < strict.high
 
 
+def test_the_interval_ends_at_its_alpha_and_above_a_level_is_more_than_the_level() -> None:
+    """Six concordant pairs: p of all is 0.04, and of four, with which tau is 1/3, 3 x 0.01. With
+    three of six, tau is 0 and not above it."""
+    p_values = (0.001, 0.002, 0.003, 0.01, 0.015, 0.04)
+    pairs = [(difference(1, p), difference(1, 0.0001)) for p in p_values]
+    found = rank_agreement(pairs, 0.0, 0.05)
+    assert found.low == pytest.approx(1.0) and found.p_value == pytest.approx(3 * 0.01)
+    assert rank_agreement(pairs, 0.0, 0.035).low == pytest.approx(4 / 6)
+    turned = [(difference(-1, one.p_value), other) for one, other in pairs]
+    below = rank_agreement(turned, 0.0, 0.05)
+    assert (below.high, below.p_value) == pytest.approx((-1.0, 3 * 0.01))
+
+
+def test_the_number_of_seeds_is_the_least_of_the_pairs() -> None:
+    pairs = [(difference(1, 0.1, 5), difference(1, 0.1, 3)), (difference(1, 0.1, 4),) * 2]
+    assert rank_agreement(pairs, 0.5, 0.05).num_seeds == 3
+    counted = difference(1, 0.0, 0)  # FLOPs have no seeds
+    assert rank_agreement([(counted, pairs[0][0])], 0.5, 0.05).num_seeds == 5
+    assert rank_agreement([(counted, counted)], 0.5, 0.05).num_seeds == 0
+
+
 def test_orders_that_disagree_lie_below_the_level() -> None:
     found = rank_agreement(of_means(np.arange(4), -np.arange(4), 0.001), 0.5, 0.05)
     assert found.high + 0.5 == pytest.approx(-1)

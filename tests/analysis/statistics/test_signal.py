@@ -35,6 +35,16 @@ def test_arms_without_a_difference_show_the_expected_signal() -> None:
     assert (ps < 0.05).mean() == pytest.approx(0.05, abs=0.015)
 
 
+def test_arms_with_other_numbers_of_seeds() -> None:
+    """The noise is the mean square within arms, and two arms without a difference are apart by
+    E|difference| = sd of the difference * sqrt(2 / pi)."""
+    arms = [np.array([50.0, 54.0]), np.array([60.0, 61.0, 59.0, 60.0, 65.0])]
+    found = signal_and_noise(arms)
+    noise = np.sqrt(sum(((one - one.mean()) ** 2).sum() for one in arms) / (1 + 4))
+    assert found and found.noise == pytest.approx(noise)
+    assert found.without == pytest.approx(noise * np.sqrt((1 / 2 + 1 / 5) * 2 / np.pi))
+
+
 def test_unknown() -> None:
     one, two = np.array([1.0]), np.array([1.0, 2.0])
     assert signal_and_noise([two]) is None

@@ -22,6 +22,14 @@ def test_a_run_that_did_not_learn_is_a_group():
     assert (one.arm, one.few, one.runs, one.distance) == ("roberta", 1, 3, 34.5)
 
 
+def test_the_smaller_group_is_counted_and_the_distance_is_between_means():
+    rest = np.array([30.0, 31, 32.5, 30.7])
+    (one,) = two_groups({"a": np.array([70.0, 30, 31, 32, 71]), "b": rest}).values()
+    assert (one.few, one.runs, one.distance) == (2, 5, 70.5 - 31)
+    (one,) = two_groups({"a": np.array([30.0, 30, 31, 70]), "b": rest}).values()
+    assert (one.few, one.runs) == (1, 4)
+
+
 def test_the_distance_is_compared_with_the_median_over_all_runs():
     """Deviations of `a`: 1, 1, 2, 2; of `b`: 1 and its distance from the median."""
     for distance, is_group in ((APART * 1.5 - 0.1, False), (APART * 1.5 + 0.1, True)):
@@ -53,6 +61,18 @@ def test_two_runs_and_equal_runs_are_no_groups():
     assert not two_groups({"a": np.array([2.0, 2, 2]), "b": np.array([1.0, 2, 3.5])})
     assert not two_groups({"a": np.array([2.0, 2, 2]), "b": np.array([7.0])})
     assert not two_groups({})
+
+
+def test_two_runs_are_no_groups_however_far_apart():
+    rest = {arm: np.array([1.0, 1.1, 1.2, 1.3]) for arm in "bcd"}
+    assert not two_groups({"a": np.array([0.0, 50]), **rest})
+    assert two_groups({"a": np.array([0.0, 50, 50.1]), **rest}).keys() == {"a"}
+
+
+def test_a_failed_run_among_equal_ones_is_a_group_on_any_scale():
+    """The median deviation is 0; the mean is a twentieth of the distance."""
+    for scale in (1e-3, 1.0, 1e3):
+        assert two_groups({"a": scale * np.array([0.5, *[0.952] * 19])})
 
 
 def test_a_single_lower_score_among_equal_ones_is_no_group():

@@ -48,6 +48,18 @@ def test_unbalanced_components_are_unbiased():
     assert np.mean(found, axis=0) == pytest.approx([4, 1], rel=0.08)
 
 
+def test_unbalanced_components_are_those_of_an_analysis_of_variance():
+    """Of 1, 2 and 5 runs, with n0 = (8 - 30 / 8) / 2 (Searle, Casella and McCulloch 1992)."""
+    rng = np.random.default_rng(2)
+    seeds = np.repeat([0, 1, 2], [1, 2, 5])
+    scores = np.array([10.0, 2.0, -3.0])[seeds] + rng.standard_normal(8)
+    groups = [scores[seeds == seed] for seed in range(3)]
+    within = sum(((one - one.mean()) ** 2).sum() for one in groups) / (8 - 3)
+    between = within * scipy.stats.f_oneway(*groups).statistic
+    expected = (between - within) / ((8 - 30 / 8) / 2), within
+    assert seed_components(scores, seeds) == pytest.approx(expected)
+
+
 def test_components_never_fall_below_zero():
     between, within = seed_components(np.array([0.0, 9.0, 0.0, 9.0]), np.array([0, 0, 1, 1]))
     assert between == 0

@@ -172,6 +172,22 @@ def test_the_number_of_seeds_is_that_of_the_arm_with_fewer():
     assert welch(certain([1.0, 2.0, 3.0]), certain([1.0, 2.0]), paired=False).num_seeds == 2
 
 
+def test_the_variance_of_both_parts_is_known():
+    """From them a verdict computes the seeds that would show a difference: s^2 / S of each arm, and
+    the covariance over resamples of what both arms share."""
+    rng = np.random.default_rng(4)
+    own = rng.normal(size=(RESAMPLES + 1, 1))
+    own[0] = 0
+    first, second = np.array([0.0, 1, 5]), np.array([2.0, 3, 3, 7])
+    found = welch(first + own, certain(second), paired=False)
+    assert found.seed_variance == pytest.approx(first.var(ddof=1) / 3 + second.var(ddof=1) / 4)
+    assert found.example_variance == pytest.approx(own[1:].var(ddof=1))
+    paired = welch(first + own, certain(second[:3]), paired=True)
+    assert paired.seed_variance == pytest.approx((first - second[:3]).var(ddof=1) / 3)
+    known = welch(certain(first), certain(second), paired=False, least=MeanVariance(50.0, 8.0))
+    assert known.seed_variance == pytest.approx(50 / 3 + 50 / 4) and known.example_variance == 0
+
+
 def test_arms_that_are_compared_seed_by_seed_are_one_side():
     scores = np.zeros((3, 2))
     assert [welch(scores, scores, paired=one).sides for one in (True, False)] == [1, 2]
@@ -203,6 +219,29 @@ def test_an_arm_has_at_least_the_variance_that_is_given():
     assert found.p_value == pytest.approx(p_value)
     less = welch(certain(first), certain(second), paired=False, least=MeanVariance(0.001, 8.0))
     assert less == welch(certain(first), certain(second), paired=False)
+
+
+def test_p_is_the_larger_one_with_and_without_the_least_variance():
+    """Far from zero, that of few degrees of freedom, although its interval is narrower."""
+    first, second = np.array([50.0, 50.2]), np.array([30.0, 30.1])
+    plain = scipy.stats.ttest_ind(first, second, equal_var=False)
+    known = welch(certain(first), certain(second), paired=False, least=MeanVariance(4.0, 8.0))
+    half = scipy.stats.t.ppf(0.975, 16) * np.sqrt(4 / 2 + 4 / 2)
+    assert known.high - known.estimate == pytest.approx(half)
+    assert half > np.ptp(plain.confidence_interval()) / 2
+    p_value = 2 * scipy.stats.t.sf(known.estimate / 2, 16)
+    assert known.p_value == pytest.approx(max(plain.pvalue, p_value), rel=1e-6)
+    assert p_value < plain.pvalue
+
+
+def test_a_least_variance_leaves_an_arm_the_degrees_of_freedom_of_its_seeds():
+    """That of a table of which one arm varies has few, but it is more than the arm shows."""
+    first, second = np.array([1.0, 1.1, 0.9, 1.0, 1.05]), np.array([-4.0, -4.0, 0.0, 4.0, 4.0])
+    found = welch(certain(first), certain(second), paired=False, least=MeanVariance(9.0, 1.2))
+    parts = 9 / 5, 16 / 5
+    freedom = sum(parts) ** 2 / (parts[0] ** 2 / 4 + parts[1] ** 2 / 4)
+    half = scipy.stats.t.ppf(0.975, freedom) * np.sqrt(sum(parts))
+    assert found.high - found.estimate == pytest.approx(half)
 
 
 def test_a_least_variance_narrows_no_interval():

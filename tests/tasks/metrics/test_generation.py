@@ -67,6 +67,12 @@ def test_sentences_in_another_order_are_a_summary_but_not_a_sequence():
     assert METRICS["rougeLsum"]([(flat,)], [text.replace("\n", " ")]) == pytest.approx(3 / 8)
 
 
+def test_a_summary_counts_with_its_best_reference():
+    """The second of the first text, the first of the other: 3 of 5 words and 1 of 1."""
+    labels = [("x y\nz", "d e\na b c"), ("q", "a b")]
+    assert METRICS["rougeLsum"](labels, ["a b c\nv w", "q"]) == pytest.approx((3 / 5 + 1) / 2)
+
+
 def test_rouge_has_no_stemmer():
     assert METRICS["rouge1"]([("cats",)], ["cat"]) == 0.0
 
