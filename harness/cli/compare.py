@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli import options
+from harness.cli import completion, options
 
 if TYPE_CHECKING:
     from harness.report.two_arms.arm_comparison import ArmComparison
@@ -15,29 +15,28 @@ if TYPE_CHECKING:
     from harness.study import Study
 
 
-def _arms(context: typer.Context) -> list[str]:
-    """The arms of the experiment typed so far, for shell completion."""
-    from harness.experiment.declaration import load
-
-    try:
-        return [arm.name for arm in load(Path(str(context.params.get("experiment")))).arms]
-    except (ValueError, OSError):
-        return []
-
-
 def compare(
     experiment: Annotated[
-        Path, typer.Argument(metavar="EXPERIMENT", help="experiment file, or EXPERIMENT:ARM")
+        Path,
+        typer.Argument(
+            metavar="EXPERIMENT",
+            help="experiment file, or EXPERIMENT:ARM",
+            autocompletion=completion.experiments,
+        ),
     ],
     first: Annotated[
         str,
         typer.Argument(
-            metavar="A", help="arm, EXPERIMENT:ARM, or another experiment", autocompletion=_arms
+            metavar="A",
+            help="arm, EXPERIMENT:ARM, or another experiment",
+            autocompletion=completion.arms,
         ),
     ],
     second: Annotated[
         str | None,
-        typer.Argument(metavar="B", help="arm, or EXPERIMENT@VARIANT:ARM", autocompletion=_arms),
+        typer.Argument(
+            metavar="B", help="arm, or EXPERIMENT@VARIANT:ARM", autocompletion=completion.arms
+        ),
     ] = None,
     format: options.TableFormat = options.Format.md,
     average: options.Average = None,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli import options
+from harness.cli import completion, options
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -180,7 +180,10 @@ def _cells(name: str, one: "CorpusStatistics", words: "Counter[str] | None") -> 
 @app.command(name="show")
 def show_command(
     experiment: options.Experiment,
-    arm: Annotated[str | None, typer.Option(help="arm [default: the first that trains]")] = None,
+    arm: Annotated[
+        str | None,
+        typer.Option(help="arm [default: the first that trains]", autocompletion=completion.arms),
+    ] = None,
     step: Annotated[int, typer.Option(min=0, help="update, from 0")] = 0,
     rows: Annotated[int, typer.Option(min=1, help="sequences to print")] = 5,
     svg: Annotated[

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from harness.cli import options
+from harness.cli import completion, options
 
 
 def export(
@@ -13,7 +13,10 @@ def export(
     folder: Annotated[
         Path | None, typer.Argument(metavar="OUT", help="new folder [default: none, to push only]")
     ] = None,
-    arm: Annotated[str | None, typer.Option(help="arm [default: the only one]")] = None,
+    arm: Annotated[
+        str | None,
+        typer.Option(help="arm [default: the only one]", autocompletion=completion.arms),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="pretraining seed [default: the first]")] = None,
     push_to_hub: Annotated[
         str | None, typer.Option(metavar="NAME", help="repository on the Hub: user/name")

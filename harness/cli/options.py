@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from harness.cli import completion
 from harness.core.secrets import mask
 from harness.execution.backends import BACKENDS
 from harness.experiment.plugins import error_line
@@ -28,7 +29,11 @@ err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 Experiment = Annotated[
     Path,
-    typer.Argument(help="experiment file (YAML), or name of a shipped one", show_default=False),
+    typer.Argument(
+        help="experiment file (YAML), or name of a shipped one",
+        show_default=False,
+        autocompletion=completion.experiments,
+    ),
 ]
 
 
@@ -54,7 +59,10 @@ Overrides = Annotated[
 Variants = Annotated[
     list[str] | None,
     typer.Option(
-        "--variant", metavar="NAME", help="apply a variant declared in the file; repeatable"
+        "--variant",
+        metavar="NAME",
+        help="apply a variant declared in the file; repeatable",
+        autocompletion=completion.variants,
     ),
 ]
 StoreFolder = Annotated[

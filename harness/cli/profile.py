@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli import options
+from harness.cli import completion, options
 
 if TYPE_CHECKING:
     from harness.execution.profile import Profile
@@ -19,7 +19,10 @@ MEMORY = {"peak_rss_bytes": "process", "peak_gpu_memory_bytes": "GPU"}
 
 def profile(
     experiment: options.Experiment,
-    arm: Annotated[str | None, typer.Option(help="arm [default: the first that trains]")] = None,
+    arm: Annotated[
+        str | None,
+        typer.Option(help="arm [default: the first that trains]", autocompletion=completion.arms),
+    ] = None,
     updates: Annotated[int, typer.Option(min=1, help="updates to measure, after a warmup")] = 50,
     trace: Annotated[
         Path | None,

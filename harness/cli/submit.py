@@ -5,13 +5,16 @@ from typing import Annotated
 
 import typer
 
-from harness.cli import options
+from harness.cli import completion, options
 
 
 def submit(
     benchmark: Annotated[str, typer.Argument(help="glue | superglue")],
     experiment: options.Experiment,
-    arm: Annotated[str | None, typer.Option(help="arm [default: the only one]")] = None,
+    arm: Annotated[
+        str | None,
+        typer.Option(help="arm [default: the only one]", autocompletion=completion.arms),
+    ] = None,
     seeds: Annotated[
         str | None,
         typer.Option(metavar="P.F", help="pretraining and fine-tuning seed [default: the first]"),

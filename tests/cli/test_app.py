@@ -135,9 +135,25 @@ def test_unknown_names_get_a_suggestion() -> None:
         ("harness show adaptations l", ["layer_norms", "lora"]),
         ("harness show diagnostics w", ["weight_change"]),
         ("harness show nothing w", []),
+        ("harness plan quick", ["quickstart"]),
+        ("harness plan mine", ["mine.yaml", "mine.yml"]),
+        ("harness plan fold", []),  # a folder: the shell completes the path
+        ("harness plan folder/qu", []),
+        ("harness plan ", []),
+        ("harness run english_objectives --variant lo", ["local_text"]),
+        ("harness run --variant ", []),
+        ("harness run nothing --variant ", []),
+        ("harness compare quickstart ro", ["roberta"]),
+        ("harness profile quickstart --arm b", ["bert"]),
     ],
 )
-def test_the_shell_completes_registries_and_members(words: str, expected: list[str]) -> None:
+def test_the_shell_completes_names(
+    words: str, expected: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    for name in ("mine.yaml", "mine.yml", "mine.txt"):
+        (tmp_path / name).write_text("")
     line = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
     result = CliRunner().invoke(
         app, prog_name="harness", env={"_HARNESS_COMPLETE": "complete_bash", **line}
