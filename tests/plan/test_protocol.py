@@ -111,3 +111,26 @@ def test_arms_with_another_adaptation_are_named() -> None:
     base, exceptions = shown(adapted)
     assert base["adaptation"] == "differs by arm (full unless stated)"
     assert exceptions.keys() == {"except b"} and "adaptation lora" in exceptions["except b"]
+
+
+def searching(arms: dict[str, Any], space: dict[str, Any]) -> dict[str, Any]:
+    """What is printed of arms with a search over `space`."""
+    sweep = {"trials": 2, "sampler": "random", "space": space}
+    return protocol_of(planned(grid={"arms": arms}, sweep=sweep))
+
+
+def test_a_field_that_one_arm_alone_searches_is_its_exception() -> None:
+    space = {"learning_rate": [1e-3, 1e-2], "adaptation": {"full": {"epochs": [2, 3]}, "lora": {}}}
+    kinds = {name: {"evaluate.adaptation": {"kind": name}} for name in ("full", "lora")}
+    lines = searching(kinds, space)
+    assert lines["finetune"]["learning_rate"] == "searched (0.001 or 0.01)"
+    assert lines["finetune"]["epochs"] == 6
+    assert lines["except full"] == "finetune.epochs searched (2 or 3)"
+    assert lines["except lora"] == "adaptation lora"
+
+
+def test_an_arm_without_trials_is_no_exception_to_searched_adaptations() -> None:
+    baseline = {"pretrain.model.family": "majority", "pretrain.budget.tokens": 0}
+    lines = searching({"a": {}, "b": baseline}, {"adaptation": {"full": {}, "lora": {}}})
+    assert lines["adaptation"] == "full or lora"
+    assert not [name for name in lines if name.startswith("except")]
