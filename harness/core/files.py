@@ -1,7 +1,7 @@
 """Atomic writes of files and folders, safe against interruption."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
@@ -135,6 +135,23 @@ def output_folder(path: Path) -> Path:
     else:
         return path
     raise ValueError(f"{path} must be a new folder or a writable one, but {problem}")
+
+
+def has_earlier(folder: Path, names: Iterable[str], marks: Iterable[str], kind: str) -> bool:
+    """Whether a folder has an earlier `kind`, which may be overwritten.
+
+    Args:
+        names: of the files to be written to `folder`.
+        marks: names of files that every `kind` has; a folder with all of them is one.
+
+    Raises:
+        ValueError: the folder is no `kind`, but has a file of the user with one of the names.
+    """
+    if all((folder / name).exists() for name in marks):
+        return True
+    if own := next((name for name in names if (folder / name).exists()), None):
+        raise ValueError(f"{folder} has no {kind}, but a file {own}: name a folder of its own")
+    return False
 
 
 def make_once(path: Path, make: Callable[[Path], object]) -> None:

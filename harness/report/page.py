@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from harness.analysis.frames.costs import pretraining_costs
 from harness.analysis.results import Results
-from harness.core.files import write_atomically
+from harness.core.files import has_earlier, write_atomically
 from harness.experiment.expectation import NonInferiority
 from harness.leaderboard.markdown import markdown_escape, markdown_table
 from harness.leaderboard.render import markdown_notes, measured_markdown, render
@@ -87,10 +87,7 @@ def write_report(results: Results, out: Path) -> None:
         **{f"{name}.svg": plot.svg for name, plot in _figures(content).items()},
     }
     out.mkdir(parents=True, exist_ok=True)
-    is_earlier = all((out / name).exists() for name in FIRST_FILES)
-    own = next((name for name in files if (out / name).exists()), None)
-    if own and not is_earlier:  # such as README.md and experiment.yaml of the user
-        raise ValueError(f"{out} has no report, but a file {own}: name a folder of its own")
+    is_earlier = has_earlier(out, files, FIRST_FILES, "report")
     for name, text in files.items():
         write_atomically(out / name, text)
     # Of an earlier report: the board of findings would read verdicts and decisions of other arms.

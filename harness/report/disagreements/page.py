@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from harness.core.csv_text import frame_csv
-from harness.core.files import atomic_path, write_atomically
+from harness.core.files import atomic_path, has_earlier, write_atomically
 from harness.core.names import file_name
 from harness.report.disagreements.answers import CAVEAT, Disagreements
 from harness.report.disagreements.judgements import VALUES
@@ -12,6 +12,8 @@ from harness.report.layout import template
 TEMPLATES = Path(__file__).parent / "templates"
 MAX_ROWS = 2_000
 """Maximum number of rows on the page; the files have all."""
+FIRST_FILES = ("examples.csv", "examples.parquet")
+"""Written before the page."""
 
 
 def folder_name(found: Disagreements) -> str:
@@ -20,8 +22,13 @@ def folder_name(found: Disagreements) -> str:
 
 
 def write_disagreements(found: Disagreements, out: Path) -> Path:
-    """Writes index.html, examples.csv and examples.parquet to `out`."""
+    """Writes index.html, examples.csv and examples.parquet to `out`.
+
+    Raises:
+        ValueError: `out` has files of these names that are not of such a page.
+    """
     out.mkdir(parents=True, exist_ok=True)
+    has_earlier(out, ("index.html", *FIRST_FILES), FIRST_FILES, "page of disagreements")
     write_atomically(out / "examples.csv", frame_csv(found.frame))
     with atomic_path(out / "examples.parquet") as draft:
         found.frame.to_parquet(draft, index=False)

@@ -90,6 +90,14 @@ def test_the_files_have_every_row_and_text(study: Study, tmp_path: Path) -> None
     assert pd.read_csv(tmp_path / "out" / "examples.csv")["index"].tolist() == [2]
 
 
+def test_files_of_the_user_are_not_overwritten(study: Study, tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text("mine")
+    found = find_disagreements(study.results, "micro-sst2", ["none", "nsp"])
+    with pytest.raises(ValueError, match=r"has no page of disagreements, but a file index\.html"):
+        write_disagreements(found, tmp_path)
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
+
+
 def test_old_files_are_kept_if_new_ones_cannot_be_written(
     study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
