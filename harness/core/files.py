@@ -137,17 +137,18 @@ def output_folder(path: Path) -> Path:
     raise ValueError(f"{path} must be a new folder or a writable one, but {problem}")
 
 
-def has_earlier(folder: Path, names: Iterable[str], marks: Iterable[str], kind: str) -> bool:
+def has_earlier(folder: Path, names: Iterable[str], mark: str, kind: str) -> bool:
     """Whether a folder has an earlier `kind`, which may be overwritten.
 
     Args:
         names: of the files to be written to `folder`.
-        marks: names of files that every `kind` has; a folder with all of them is one.
+        mark: name of the file that every `kind` has, and that is written first, so that one whose
+            writing was interrupted has it as well.
 
     Raises:
         ValueError: the folder is no `kind`, but has a file of the user with one of the names.
     """
-    if all((folder / name).exists() for name in marks):
+    if (folder / mark).exists():
         return True
     if own := next((name for name in names if (folder / name).exists()), None):
         raise ValueError(f"{folder} has no {kind}, but a file {own}: name a folder of its own")

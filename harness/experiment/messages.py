@@ -56,6 +56,7 @@ FORMS = {
 }
 """Field that takes names or fields to what it must be."""
 AXIS = "must be a list of values, or a mapping of labels to fields"
+"""What an axis of `grid` must be."""
 COMPOSED = ("extends", "variants")
 """Fields of a file that are merged before it is read as an `Experiment`."""
 TYPING_ERROR = 0.85

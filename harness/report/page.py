@@ -38,8 +38,8 @@ VERDICT_NOTE = (
     "is not shown to be above chance or an untrained network, or if all are at the maximum. An "
     "equality within a margin is judged by one-sided tests at 5 %, whose p is shown."
 )
-FIRST_FILES = ("leaderboard.csv", "leaderboard.md")
-"""Every report has them, also one whose writing was interrupted."""
+DIFFERENCES = "differences.csv"
+"""The file that is written first, by which an earlier report is known."""
 SUMMARY_CAPTION = "Differences in the average over the suite, in points, with 95 % intervals."
 PROTOCOL = "the table under Protocol"
 """Stands in the notes of the leaderboard, which the report shows without the settings."""
@@ -65,7 +65,7 @@ def write_report(results: Results, out: Path) -> None:
     data = {
         "leaderboard.csv": render(table, "csv"),
         "leaderboard.md": render(table, "md"),
-        "differences.csv": difference_tables.differences_csv(pairs),
+        DIFFERENCES: difference_tables.differences_csv(pairs),
         **downloads(results),
     }
     content = _content(results, table, pairs)
@@ -81,13 +81,14 @@ def write_report(results: Results, out: Path) -> None:
     content["downloads"] = {name: DESCRIPTIONS[name] for name in data}
     shown = replace(table, protocol=PROTOCOL)
     files = {
+        DIFFERENCES: data[DIFFERENCES],
         **data,
         "index.html": _page(content, shown),
         "README.md": _readme(content, shown),
         **{f"{name}.svg": plot.svg for name, plot in _figures(content).items()},
     }
     out.mkdir(parents=True, exist_ok=True)
-    is_earlier = has_earlier(out, files, FIRST_FILES, "report")
+    is_earlier = has_earlier(out, files, DIFFERENCES, "report")
     for name, text in files.items():
         write_atomically(out / name, text)
     # Of an earlier report: the board of findings would read verdicts and decisions of other arms.

@@ -124,6 +124,28 @@ def test_files_that_are_of_no_report_are_not_overwritten(data, tmp_path):
         (tmp_path / name).unlink()
 
 
+def test_a_report_whose_writing_was_interrupted_is_written_again(data, tmp_path, monkeypatch):
+    """After any of its files, as by a kill."""
+    total = len(FILES)
+    for number in (1, 2, total - 1):
+        out = tmp_path / str(number)
+        written = []
+
+        def write(path, text, written=written, number=number):
+            if len(written) == number:
+                raise KeyboardInterrupt
+            written.append(path)
+            path.write_text(text)
+
+        with monkeypatch.context() as patch:
+            patch.setattr("harness.report.page.write_atomically", write)
+            with pytest.raises(KeyboardInterrupt):
+                write_report(data, out)
+        assert len(list(out.iterdir())) == number
+        write_report(data, out)
+        assert {path.name for path in out.iterdir()} >= FILES
+
+
 def test_equal_data_gives_equal_bytes(data, report, tmp_path):
     write_report(data, tmp_path)
     assert read(tmp_path) == read(report)

@@ -12,8 +12,7 @@ from harness.report.layout import template
 TEMPLATES = Path(__file__).parent / "templates"
 MAX_ROWS = 2_000
 """Maximum number of rows on the page; the files have all."""
-FIRST_FILES = ("examples.csv", "examples.parquet")
-"""Written before the page."""
+PAGE, TABLE, FRAME = "index.html", "examples.csv", "examples.parquet"
 
 
 def folder_name(found: Disagreements) -> str:
@@ -28,12 +27,12 @@ def write_disagreements(found: Disagreements, out: Path) -> Path:
         ValueError: `out` has files of these names that are not of such a page.
     """
     out.mkdir(parents=True, exist_ok=True)
-    has_earlier(out, ("index.html", *FIRST_FILES), FIRST_FILES, "page of disagreements")
-    write_atomically(out / "examples.csv", frame_csv(found.frame))
-    with atomic_path(out / "examples.parquet") as draft:
+    has_earlier(out, (PAGE, TABLE, FRAME), FRAME, "page of disagreements")
+    with atomic_path(out / FRAME) as draft:
         found.frame.to_parquet(draft, index=False)
-    write_atomically(out / "index.html", render(found))
-    return out / "index.html"
+    write_atomically(out / TABLE, frame_csv(found.frame))
+    write_atomically(out / PAGE, render(found))
+    return out / PAGE
 
 
 def render(found: Disagreements) -> str:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from harness.analysis.comparison.resampling import arm_runs
-from harness.analysis.results import Results
 from harness.leaderboard.build import experiment_comparer
 from tests.made_up_results import MadeUpResults, table_of
 
@@ -18,14 +17,16 @@ def data(fabricate: Fabricate) -> MadeUpResults:
     return fabricate({"a": 0.9, "b": 0.7}, tasks=("sst2", "stsb"), seeds=(2, 1))
 
 
-def taken(data: Results, digest: Callable[[str, str], int], by_seed: bool) -> Mapping[str, object]:
+def taken(
+    data: MadeUpResults, digest: Callable[[str, str], int], by_seed: bool
+) -> Mapping[str, object]:
     """The runs, where `digest` gives that of the labels of an arm and a seed."""
 
     def counts(key: str) -> dict[str, np.ndarray]:
         arm, _, seed, _ = key.split("-")
         return {**data.counts(key), "validation/labels": np.array([digest(arm, seed)])}
 
-    frame, layout = data.scores, table_of(data).layout  # type: ignore[attr-defined]
+    frame, layout = data.scores, table_of(data).layout
     return arm_runs(["a", "b"], frame, counts, layout, examples_by_seed=by_seed)
 
 
