@@ -139,7 +139,7 @@ FAMILY_FIELDS: Mapping[str, tuple[str, ...]] = {
     "gated_feed_forward": ("t5",),
     "tie_embeddings": ("t5", *ROTARY, "lstm", "bilstm", "elmo"),
     "num_kv_heads": ROTARY,
-    "rope_base": ROTARY,
+    "rope_base": (*ROTARY, "modernbert"),
     "sliding_window": ("mistral", "gpt_neo"),
     "mask_decoder": ("deberta", "deberta_v3"),
     "context_size": ("static",),
@@ -206,7 +206,9 @@ class Architecture(ConfigModel):
     """Of lstm, bilstm and elmo: gated recurrent units (`gru`, Cho et al. 2014) or a plain recurrent
     network with tanh (`rnn`, Elman 1990); null: LSTMs."""
     rope_base: float | None = Field(default=None, gt=1)
-    """Base of the angles of rotary positions; null: 10,000 (Su et al. 2021)."""
+    """Base of the angles of rotary positions; null: 10,000 (Su et al. 2021), and in the layers of a
+    modernbert that see all tokens 160,000, as after its context was extended (Warner et al. 2024,
+    section 2.2.2)."""
     sliding_window: int | None = Field(default=None, ge=1)
     """Tokens that a token sees, itself included, in each layer of a Mistral, null: 4,096 (Jiang et
     al. 2023, table 1), or in every second layer of a GPT-Neo, null: 256, as transformers."""

@@ -11,6 +11,7 @@ from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
 from harness.models.build import build, load
 from harness.models.encoders import ENCODERS, LOCAL_ATTENTION
+from harness.pretraining.recipes import RECIPES
 from tests.models.counts.head_parameters import count_trained_parameters
 
 BERT_VOCAB = 30_522
@@ -152,3 +153,22 @@ def test_local_layers_of_modernbert_see_near_tokens_alone(representation: str) -
     hook.remove()
     row = seen[0][0, 0, length - 1]
     assert row.nonzero().flatten().tolist() == [*range(length - 1 - LOCAL_ATTENTION // 2, length)]
+
+
+@pytest.mark.parametrize(("base", "of_all_tokens"), [(None, 160_000.0), (10_000.0, 10_000.0)])
+def test_the_bases_of_rotary_positions_of_modernbert(
+    base: float | None, of_all_tokens: float
+) -> None:
+    """Su et al. 2021, section 3.2.2: base^(-2i/d) radians a position."""
+    architecture = MODELS["modernbert"].model_copy(update={"rope_base": base})
+    size = Size(num_layers=2, hidden_size=16, num_heads=2, intermediate_size=16)
+    network = build(architecture, size, Tokens(100, 0, 2, 3), "bidirectional", 0).network.base_model
+    found = dict(network.rotary_emb.named_buffers())  # type: ignore[union-attr, operator]
+    halves = torch.arange(4) / 4
+    torch.testing.assert_close(found["full_attention_inv_freq"], of_all_tokens**-halves)
+    torch.testing.assert_close(found["sliding_attention_inv_freq"], 10_000.0**-halves)
+
+
+def test_the_recipe_of_modernbert_is_that_before_its_context_is_extended() -> None:
+    """AnswerDotAI/ModernBERT, modernbert-base-pretrain.yaml: rotary_emb_base 10000.0."""
+    assert RECIPES["modernbert"].model.rope_base == 10_000

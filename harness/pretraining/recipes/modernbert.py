@@ -18,13 +18,18 @@ modernbert = bert.model_copy(
     update={
         "recipe": "modernbert",
         "tokenizer": Tokenizer(algorithm="byte_bpe", vocab_size=50_368, lowercase=False),
-        "packing": Packing(format="full_sentences"),  # sequence_packing
+        # sequence_packing. Theirs has a mask between documents, ours none.
+        "packing": Packing(format="full_sentences"),
         # Section 2.2.2: a mask rate of 30 %, no NSP.
         "objective": Objective(transform=TokenMasking(mask_rate=0.3), masking="dynamic"),
         # Published: dropout of 0.1 after the attention alone. transformers has one rate for both
         # the attention's weights and its output, and its released configuration sets it to 0.
         "model": Architecture(
-            family="modernbert", max_position=1024, dropout=0.0, attention_dropout=0.0
+            family="modernbert",
+            max_position=1024,
+            dropout=0.0,
+            attention_dropout=0.0,
+            rope_base=10_000.0,  # section 2.2.2: 160,000 only once the context is extended
         ),
         "size": Size(num_layers=22, hidden_size=768, num_heads=12, intermediate_size=1152),
         "optimizer": Optimizer(
