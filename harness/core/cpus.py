@@ -1,7 +1,22 @@
-"""The CPUs that this process may use, how many threads of them a stage takes, and the GPUs."""
+"""The processor, the CPUs that this process may use, how many threads of them a stage takes, and
+the GPUs."""
 
 import os
+import platform
+from functools import cache
 from importlib.metadata import version
+from pathlib import Path
+
+CPU_INFO = Path("/proc/cpuinfo")
+
+
+@cache
+def processor() -> str:
+    """The name of the processor, such as `AMD EPYC`; where the system does not name it, its
+    architecture."""
+    lines = CPU_INFO.read_text().splitlines() if CPU_INFO.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
 
 
 def num_cpus() -> int:

@@ -21,11 +21,25 @@ def atomic_path(path: Path) -> Iterator[Path]:
     """A context with a temporary path, renamed to `path` at the end or deleted on an error."""
     # Not the process id: processes of two containers that share the folder may have the same.
     draft = path.with_name(f".{path.name[:50]}.{token_hex(8)}")  # at most 217 of 255 bytes
+    with _errors_of(draft, path):
+        try:
+            yield draft
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def _errors_of(draft: Path, path: Path) -> Iterator[None]:
+    """Errors of the system that name `draft`, or a file in it, name `path` instead."""
     try:
-        yield draft
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+        yield
+    except OSError as error:
+        named = Path(error.filename) if isinstance(error.filename, str) else None
+        if not named or not named.is_relative_to(draft):
+            raise
+        meant = str(path / named.relative_to(draft))
+        raise OSError(error.errno, error.strerror, meant) from error
 
 
 def usual_mode(file: Path) -> None:
@@ -81,7 +95,7 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
     """
     draft, new = folder / DRAFT, not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
-    with _locked(folder):
+    with _errors_of(draft, folder), _locked(folder):
         rmtree(draft, ignore_errors=True)
         draft.mkdir(parents=True)
         try:

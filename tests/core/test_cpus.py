@@ -1,5 +1,7 @@
-"""Which GPUs there are, against torch."""
+"""The processor, and which GPUs there are, against torch."""
 
+import platform
+from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import patch
 
@@ -7,6 +9,18 @@ import pytest
 import torch
 
 from harness.core import cpus
+
+
+def test_the_processor_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = tmp_path / "cpuinfo"
+    info.write_text(
+        "processor\t: 0\nmodel name\t: Some CPU\n\nprocessor\t: 1\nmodel name\t: Some CPU\n"
+    )
+    monkeypatch.setattr(cpus, "CPU_INFO", info)
+    name = cpus.processor.__wrapped__
+    assert name() == "Some CPU"
+    monkeypatch.setattr(cpus, "CPU_INFO", tmp_path / "none")
+    assert name() == (platform.processor() or platform.machine())
 
 
 def test_gpus_are_what_torch_finds() -> None:

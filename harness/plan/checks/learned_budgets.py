@@ -27,7 +27,8 @@ class LearnedBudget:
     network: str
     score: str
     """Its average over micro-GLUE, beside chance."""
-    report: str
+    experiment: str
+    """A shipped one, which measured it."""
 
 
 LEARNED: Mapping[str, LearnedBudget] = {
@@ -36,13 +37,13 @@ LEARNED: Mapping[str, LearnedBudget] = {
         "masked language modelling",
         "54.1 on micro-GLUE, where chance is 33.3; with 500,000, four of the six tasks stayed at "
         "chance",
-        "reports/pretraining/learning_curves",
+        "pretraining/learning_curves",
     ),
     "tiny": LearnedBudget(
         339_456,
         "BART",
         "61.5 on micro-GLUE, where chance is 38.3; RoBERTa, with 768,000, 42.2",
-        "reports/suites/micro_glue",
+        "suites/micro_glue",
     ),
 }
 """Name in `SIZES` to what was measured, on the micro-world; other sizes were not. A task stays at
@@ -63,7 +64,7 @@ class FewTokens:
         return (
             f"{self.tokens:,} tokens are fewer than {known.tokens:,}, the smallest budget with "
             f"which a network of size {self.size} is known to have learned "
-            f"({known.network}: {known.score}; {known.report})"
+            f"({known.network}: {known.score}; experiment {known.experiment})"
         )
 
 

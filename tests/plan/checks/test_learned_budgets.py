@@ -14,7 +14,7 @@ SMALL: dict[str, Any] = {"batch_size": 2, "budget": {"tokens": 256_000}}
 def test_fewer_tokens_than_any_network_of_the_size_has_learned_from() -> None:
     (line,) = found("few_tokens", planned(SMALL))
     assert line.startswith("x: 256,000 tokens are fewer than 1,000,000, the smallest budget with")
-    assert "reports/pretraining/learning_curves" in line
+    assert "; experiment pretraining/learning_curves)" in line
     assert line.endswith("raise pretrain.budget.tokens to 1,000,000 or more")
     (line,) = found("few_tokens", planned({"batch_size": 2, "budget": {"steps": 1000}}))
     assert line.endswith("raise pretrain.budget.steps to 3,907 or more")  # of 2 x 128 tokens
@@ -62,6 +62,6 @@ def test_other_runs_have_no_such_warning(pretrain: Any) -> None:
 
 def test_the_reports_state_what_the_warning_cites() -> None:
     for known in LEARNED.values():
-        text = (ROOT / known.report / "README.md").read_text()
+        text = (ROOT / "reports" / known.experiment / "README.md").read_text()
         assert str(known.tokens) in text.replace(",", "")
         assert known.score.partition(" ")[0] in text
