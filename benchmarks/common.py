@@ -14,7 +14,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from harness.core.cpus import has_gpu
+from harness.core.cpus import has_gpu, processor
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -115,12 +115,8 @@ def rate_figures(
 
 def machine(*packages: str) -> dict[str, str]:
     """Processor and versions, for the record."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    processor = names[0] if names else platform.processor() or platform.machine()
     versions = {name: version(name) for name in packages}
-    return {"processor": processor, "python": platform.python_version(), **versions}
+    return {"processor": processor(), "python": platform.python_version(), **versions}
 
 
 def markdown(

@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.core.cpus import processor
 from harness.core.secrets import mask
 
 if TYPE_CHECKING:
@@ -40,8 +41,12 @@ def _packages() -> str:
 
 
 def machine() -> str:
-    """System, architecture and number of CPU cores of this machine."""
-    return f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPU cores"
+    """System, architecture, number of CPU cores and processor of this machine.
+
+    Processors of different kinds round differently, so that equal seeds give other results.
+    """
+    system = f"{platform.system()} {platform.machine()}"
+    return f"{system}, {os.cpu_count()} CPU cores, {processor()}"
 
 
 def _program(path: str) -> str:
