@@ -42,15 +42,15 @@ class Shape:
     vocab_size: int = VOCAB_SIZE
     has_dropout: bool = True
     threads: int = 2
-    steps: int = 6
+    steps: int = 12
     """Timed updates."""
-    warmup_steps: int = 3
+    warmup_steps: int = 4
     """Updates before them, in which memory is allocated and networks are compiled."""
 
 
 CPU_WORKLOADS = {
     "mlm-tiny": Shape(),
-    "mlm-mini": Shape(size="mini"),
+    "mlm-mini": Shape(size="mini", steps=6),
     "causal-tiny": Shape("clm", "gpt2"),
     "span-tiny": Shape("span_corruption", "t5"),
     # The quickstart's shape, which is a run of one thread.

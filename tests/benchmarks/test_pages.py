@@ -5,7 +5,7 @@ import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,9 @@ from benchmarks.concurrent_runs import NUM_BATCHES, Setting, rate, total_rate
 from benchmarks.pretraining_workloads import GPU_WORKLOADS, Shape, Workload
 
 SCRIPTS = {path.stem for path in RESULTS.parent.glob("*.py") if "__main__" in path.read_text()}
-ON_GPU = {path.stem for path in RESULTS.glob("*_gpu.json")}
+MACHINES = ("_gpu", "_epyc")
+"""Endings of pages of other machines than the first."""
+ELSEWHERE = {path.stem for end in MACHINES for path in RESULTS.glob(f"*{end}.json")}
 SMALLEST = {
     "pretraining_throughput": "--workloads smallest --repeats 1",
     "finetuning_throughput": (
@@ -37,10 +39,11 @@ NO_PAGE = {
 }
 
 
-@pytest.mark.parametrize("name", [*sorted(SCRIPTS - NO_PAGE), *sorted(ON_GPU)])
+@pytest.mark.parametrize("name", [*sorted(SCRIPTS - NO_PAGE), *sorted(ELSEWHERE)])
 def test_page_is_made_from_the_figures(name: str) -> None:
     figures = json.loads((RESULTS / f"{name}.json").read_text())
-    page = import_module(f"benchmarks.{name.removesuffix('_gpu')}").page(figures)
+    script = reduce(str.removesuffix, MACHINES, name)
+    page = import_module(f"benchmarks.{script}").page(figures)
     assert page == (RESULTS / f"{name}.md").read_text()
 
 
