@@ -71,3 +71,12 @@ def scores_of_arms(seeds: pd.Series, least: int = 1) -> dict[tuple[str, ...], Ar
     for place, score in zip(known.index.tolist(), known.tolist(), strict=True):
         found.setdefault(place[:-1], []).append(score)
     return {arm: np.array(scores) for arm, scores in found.items() if len(scores) >= least}
+
+
+def have_same_seeds(seeds: pd.Series) -> bool:
+    """Whether all arms with a known score have one of the same pretraining seeds.
+
+    Args:
+        seeds: as for `scores_of_arms`.
+    """
+    return bool(seeds.dropna().unstack("pretrain_seed").notna().all(axis=None))

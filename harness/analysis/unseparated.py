@@ -1,6 +1,8 @@
 """Columns of a plan that separated no arms in earlier experiments."""
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -38,7 +40,8 @@ def unseparated_columns(
 ) -> Iterator[str]:
     """A line on each column in which no earlier experiment has p < 0.05 in a one-way analysis of
     variance. Experiments count with two arms or more that have two pretraining seeds or more;
-    baselines do not count. Without such an experiment nothing is known, and nothing is said.
+    baselines do not count, nor experiments with dependent runs, whose arms that analysis takes for
+    independent. Without such an experiment nothing is known, and nothing is said.
 
     Args:
         suite: name of the suite that is planned.
@@ -71,7 +74,9 @@ def _scores(suite: str, tasks: set[str], earlier: Sequence[RecordedExperiment]) 
     scores = scores_of(earlier)
     same = scores["task"].isin(tasks & TASKS.keys()) | (scores["suite"] == suite)
     scores = scores[same & scores["task"].isin(tasks)]
-    names = set(scores["experiment"])
+    known = set(scores["experiment"])
+    names = {one.name for one in earlier if one.name in known and not _has_dependent_runs(one.spec)}
+    scores = scores[scores["experiment"].isin(names)]
     baselines = {
         (one.name, arm)
         for one in earlier
@@ -83,6 +88,14 @@ def _scores(suite: str, tasks: set[str], earlier: Sequence[RecordedExperiment]) 
         arms = zip(scores["experiment"], scores["arm"], strict=True)
         scores = scores[[arm not in baselines for arm in arms]]
     return distinct_runs(scores, ["experiment"])
+
+
+def _has_dependent_runs(spec: Mapping[str, Any]) -> bool:
+    """Whether arms have the same checkpoints, or all arms of a seed the same micro-world."""
+    if (spec["experiment"].get("seeds") or {}).get("world") == "per_seed":
+        return True
+    runs = [json.dumps(arm["pretrain"], sort_keys=True) for arm in spec["arms"].values()]
+    return len(set(runs)) < len(runs)
 
 
 def _experiments(scores: pd.DataFrame, column: Column) -> list[list[Array]]:

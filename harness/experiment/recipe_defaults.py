@@ -1,7 +1,7 @@
 """Completes `pretrain`: names of shipped values become values, and the recipe gives the fields that
 are not set."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -211,3 +211,17 @@ def _merged(base: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any
     if "budget" in fields:
         base = {name: value for name, value in base.items() if name != "budget"}
     return deep_merge(base, fields)
+
+
+def earlier_runs(run: Pretrain) -> Iterator[tuple[tuple[str, ...], Pretrain]]:
+    """Every run that a run builds on, directly or by others, after the ROLES that lead to it: the
+    teacher of its start has ("init_from", "teacher")."""
+    for role in ROLES:
+        if other := getattr(run, role):
+            yield (role,), other
+            yield from (((role, *path), earlier) for path, earlier in earlier_runs(other))
+
+
+def named_role(path: Sequence[str]) -> str:
+    """`teacher of init_from` of the ROLES that lead to a run."""
+    return " of ".join(reversed(path))

@@ -5,7 +5,13 @@ from collections.abc import Collection, Mapping
 import pandas as pd
 
 from harness.analysis.columns import SuiteColumns
-from harness.analysis.seed_scores import distinct_runs, scores_of_arms, seed_averages, seed_scores
+from harness.analysis.seed_scores import (
+    distinct_runs,
+    have_same_seeds,
+    scores_of_arms,
+    seed_averages,
+    seed_scores,
+)
 from harness.analysis.statistics.signal import Signal, signal_and_noise
 from harness.leaderboard.cells import MISSING
 from harness.leaderboard.table import Table
@@ -16,18 +22,27 @@ NOTE = (
     "Signal is the largest difference between the means of two arms, noise the standard deviation "
     "between the pretraining seeds of an arm, pooled over arms (after Heineman et al. 2025). Arms "
     "without any difference show a signal by their noise alone, whose expected size stands beside "
-    "it; p is of a one-way analysis of variance. A column with a large p separates no arms here."
+    "it; p is of an analysis of variance. A column with a large p separates no arms here."
 )
 BOARD_NOTE = (
     "The arms are the measured rows with two pretraining seeds or more in a column. Baselines, "
-    "imported and published rows are left out; runs that several rows share count once. Signals "
-    "of columns with different rows are not comparable."
+    "imported and published rows are left out; runs that several rows share count once. Rows count "
+    "as independent, also those with the same checkpoints, whose differences may be clear where p "
+    "is large. Signals of columns with different rows are not comparable."
+)
+PAIRED_NOTE = (
+    "The arms of a seed depend on each other, so noise and p leave out what a seed does to all of "
+    "them, as the differences do."
+)
+PARTLY_PAIRED_NOTE = (
+    "Arms with the same checkpoints are compared seed by seed in the differences, but not here, "
+    "beside arms with others: they may differ clearly where p is large."
 )
 AVERAGE = "average"
 
 
 def column_signals(
-    results: pd.DataFrame, layout: SuiteColumns, least: int = 1
+    results: pd.DataFrame, layout: SuiteColumns, least: int = 1, paired: bool = False
 ) -> dict[str, Signal]:
     """Column, and the average beside several, to its signal and noise; without those of which they
     are unknown.
@@ -35,6 +50,7 @@ def column_signals(
     Args:
         results: scores as in `build`, with the name of the row in the column `arm`.
         least: number of pretraining seeds below which an arm is left out of a column.
+        paired: whether all arms of a seed depend on each other.
     """
     runs = distinct_runs(results)
     seeds = {column: seed_scores(runs, column) for column in layout.columns}
@@ -42,7 +58,10 @@ def column_signals(
     if len(seeds) > 1:
         named[AVERAGE] = seed_averages(seeds, layout.terms)
     arms = {name: [*scores_of_arms(scores, least).values()] for name, scores in named.items()}
-    known = {name: signal_and_noise(scores) for name, scores in arms.items()}
+    known = {
+        name: signal_and_noise(scores, paired and have_same_seeds(named[name]))
+        for name, scores in arms.items()
+    }
     return {name: signal for name, signal in known.items() if signal}
 
 

@@ -130,8 +130,10 @@ def _distilbert(architecture: Architecture, size: Size, tokens: Tokens) -> Disti
 def _modernbert(architecture: Architecture, size: Size, tokens: Tokens) -> ModernBertConfig:
     """Warner et al. 2024, section 2.1: rotary positions, gated GELU, pre-norm, alternating local
     and global attention."""
-    base = architecture.rope_base
-    rotary = base and {"rope_type": "default", "rope_theta": base}
+    rotary: Any = None  # the defaults of transformers
+    if base := architecture.rope_base:
+        every = {"rope_type": "default", "rope_theta": base}
+        rotary = {"full_attention": every, "sliding_attention": every}
     return ModernBertConfig(
         **tokens.fields,
         num_hidden_layers=size.num_layers,
@@ -148,7 +150,7 @@ def _modernbert(architecture: Architecture, size: Size, tokens: Tokens) -> Moder
             "sliding_attention" if layer % GLOBAL_EVERY else "full_attention"
             for layer in range(size.num_layers)
         ],
-        rope_parameters=rotary and {"full_attention": rotary, "sliding_attention": rotary},
+        rope_parameters=rotary,
         cls_token_id=tokens.start,
         sep_token_id=tokens.end,
     )

@@ -12,7 +12,7 @@ from harness.analysis.frames.scores import probe_items_frame
 from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Difference, Runs
 from harness.experiment.expectation import Equality, Expectation, Level
-from harness.experiment.outcomes import GAP, LOSSES, reached_level
+from harness.experiment.outcomes import GAP, LOSSES, QUANTITIES, reached_level
 from harness.report.reached_levels import ReachedAmounts, reached_amounts
 from harness.report.sections.transfer import comparable
 from harness.tasks.probes.columns import probe_columns
@@ -49,7 +49,8 @@ def difference_of(results: Results, outcome: Outcome | None, one: Expectation) -
 
 
 def _of_quantity(results: Results, one: Expectation, margin: float | None) -> Difference | None:
-    """Null if an arm has no value, or the losses of the arms cannot be compared."""
+    """Null if an arm has no value, or the losses of the arms cannot be compared. Values that are
+    equal in all runs have a difference of exactly 0."""
     values = values_of(results, one)
     if not set(one.arms) <= values.keys():
         return None
@@ -60,7 +61,7 @@ def _of_quantity(results: Results, one: Expectation, margin: float | None) -> Di
     weights = one.weights if cut_off else _of_runs(one.weights, values)
     if isinstance(one, Level) or len(weights) > 1:
         return compared_by_seeds(values, results.coverage)(weights, margin, one.bound)
-    return None
+    return exact(0.0)
 
 
 def values_of(results: Results, one: Expectation) -> Mapping[str, np.ndarray]:
@@ -68,11 +69,14 @@ def values_of(results: Results, one: Expectation) -> Mapping[str, np.ndarray]:
     arrays [S] with one value per pretraining seed."""
     if curves := curves_of(results, one):
         return curves.values
-    first, *others = (quantity_values(results, name) for name in one.outcome.split(GAP))
+    first, *others = one.outcome.split(GAP)
     zero = one.level if isinstance(one, Level) else 0.0
-    values = {arm: own - zero for arm, own in first.items()}
-    for other in others:
-        shared = [arm for arm, own in values.items() if len(own) == len(other.get(arm, ()))]
+    values = {arm: own - zero for arm, own in quantity_values(results, first).items()}
+    for name in others:
+        other = quantity_values(results, name)
+        # What is counted has one value for all seeds.
+        is_one = QUANTITIES[first].is_counted or QUANTITIES[name].is_counted
+        shared = [a for a in values if a in other and (is_one or len(values[a]) == len(other[a]))]
         values = {arm: values[arm] - other[arm] for arm in shared}
     if one.outcome not in LOSSES:
         return values

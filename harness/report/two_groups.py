@@ -17,7 +17,7 @@ def reason(found: Difference, unit: str) -> str:
     """What a difference's two groups of runs are, to follow another text; empty if it has none."""
     if not found.split:
         return ""
-    arms = " and ".join(f"{one.arm} ({_groups(one, unit)})" for one in found.split.groups)
+    arms = " and ".join(f"{_subject(one)} ({_groups(one, unit)})" for one in found.split.groups)
     return f"; runs of {arms} fall into two groups"
 
 
@@ -40,14 +40,23 @@ def split_runs(differences: Iterable[Differences]) -> Iterator[str]:
     for pair in differences:
         for column, one in pair.items():
             if one and one.split and (column != AVERAGE or len(pair) != 2):
-                found.setdefault(column, {}).update({g.arm: g for g in one.split.groups})
+                found.setdefault(column, {}).update({_subject(g): g for g in one.split.groups})
     if found:
-        arms = [
-            f"{arm} in {column if column != AVERAGE else 'the average'} ({_groups(one, 'points')})"
+        runs = [
+            f"{name} in {column if column != AVERAGE else 'the average'} ({_groups(one, 'points')})"
             for column, of_arms in found.items()
-            for arm, one in of_arms.items()
+            for name, one in of_arms.items()
         ]
-        yield f"Arms whose runs fall into two groups: {', '.join(arms)}. {MEANING}"
+        yield f"Runs that fall into two groups: {', '.join(runs)}. {MEANING}"
+
+
+def _subject(one: TwoGroups) -> str:
+    """`a`, or of arms with the same checkpoints `a minus b`, `a minus the mean of 5 arms`."""
+    if not one.beside:
+        return one.arm
+    if len(one.beside) == 2:
+        return " minus ".join(one.beside)
+    return f"{one.arm} minus the mean of {len(one.beside)} arms with the same seeds"
 
 
 def _groups(one: TwoGroups, unit: str) -> str:

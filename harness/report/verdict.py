@@ -89,7 +89,7 @@ class Claim:
     @property
     def is_counted(self) -> bool:
         """Whether the difference is exact, without an interval."""
-        return self.expectation.is_counted
+        return self.expectation.is_counted or bool(self.found and self.found.is_exact)
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ def record(
     found = frame(name, scores, suite)
     found.to_parquet(folder / "results.parquet")
     arms = {
-        arm: {"pretrain": {"model": {"family": (families or {}).get(arm, "bert")}}}
+        arm: {"pretrain": {"recipe": arm, "model": {"family": (families or {}).get(arm, "bert")}}}
         for arm in found["arm"].unique()
     }
     (folder / "experiment.yaml").write_text(yaml.safe_dump({"experiment": {}, "arms": arms}))
@@ -169,3 +169,16 @@ def test_planning_beside_a_store_loads_no_torch_and_no_slow_statistics(store: St
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "separated no arms" in run.stdout and run.stderr.split() == []
+
+
+@pytest.mark.parametrize("recipe", ["a", "b"])
+@pytest.mark.parametrize("world", ["shared", "per_seed"])
+def test_experiments_with_dependent_runs_say_nothing(store: Store, recipe: str, world: str) -> None:
+    """Arms with the same checkpoints may differ clearly, seed by seed, with any p."""
+    record(store, "one", {"micro-rte": ALIKE})
+    (found,) = recorded_experiments(store)
+    spec = {**found.spec, "experiment": {"seeds": {"world": world}}}
+    spec["arms"]["b"]["pretrain"]["recipe"] = recipe
+    found.__dict__["spec"] = spec
+    said = list(unseparated_columns(SUITE, COLUMNS, [found]))
+    assert bool(said) == (recipe == "b" and world == "shared")

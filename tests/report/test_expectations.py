@@ -209,8 +209,10 @@ def test_losses_of_the_same_runs_count_once(with_losses):
         for text in ("low < low/lora < high < high/lora", "low < high")
     )
     assert both.p_value == pytest.approx(single.p_value)
-    (same,) = verdicts_of(expecting(data, {"loss": "low = low/lora within 1"}))
-    assert same.claim.found is None and same.word == "inconclusive"
+    texts = ("low = low/lora within 1", "low <= low/lora within 1", "low < low/lora")
+    found = verdicts_of(expecting(data, *({"loss": text} for text in texts)))
+    assert [one.word for one in found] == ["confirmed", "confirmed", "refuted"]
+    assert {one.reason for one in found} == {"the same in every run, so without an interval"}
 
 
 def test_reasons_of_equality_name_the_margin(planted, tmp_path):

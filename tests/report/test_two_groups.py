@@ -65,6 +65,31 @@ def test_a_checkpoint_that_fails_in_every_arm_is_no_group_of_their_differences()
     assert _compared(arms)("b", "c")[AVERAGE].split
 
 
+def test_groups_of_paired_arms_are_those_of_their_differences():
+    """No run of b is far from the others of b: it is the difference that has two groups."""
+    a, b = [0.80, 0.70, 0.60, 0.50, 0.40], [0.70, 0.601, 0.50, 0.402, 0.50]
+    one = _compared({"a": a, "b": b}, paired=True)("a", "b")[AVERAGE]
+    (group,) = one.split.groups
+    assert (group.beside, group.few, group.runs) == (("a", "b"), 1, 5)
+    assert group.distance == pytest.approx(10 - -10, abs=0.1)
+    (sentence,) = split_runs([{"SST-2": one, AVERAGE: None}])
+    assert "a minus b in SST-2 (1 of 5 is 19.9 points from the others). " in sentence
+
+
+def test_groups_of_one_of_several_paired_arms_are_those_minus_their_mean():
+    seeds = np.array([0.3, 0.2, 0.1, 0.0, 0.3])
+    steady = np.array([0.5, 0.502, 0.501, 0.499, 0.503])
+    arms = {
+        "a": seeds + np.array([0.5, 0.5, 0.5, 0.5, 0.2]),
+        "b": seeds + steady,
+        "c": seeds + steady[::-1],
+    }
+    found = _compared(arms, paired=True)("a", "b")[AVERAGE]
+    (sentence,) = split_runs([{"SST-2": found, AVERAGE: None}])
+    named = "a minus the mean of 3 arms with the same seeds in SST-2"
+    assert f"{named} (1 of 5 is 20.0 points from the others)" in sentence  # 30 x (1 - 1 / 3)
+
+
 def test_two_seeds_take_the_variance_of_all_arms():
     two = {arm: scores[:2] for arm, scores in SCORES.items()}
     alone = _compared({arm: two[arm] for arm in "cd"})("c", "d")[AVERAGE]
@@ -98,7 +123,7 @@ def test_threats_name_arms_and_columns():
     found = [{"STS-B": one, "SST-2": None, AVERAGE: one}, {"STS-B": one.turned, AVERAGE: one}]
     (sentence,) = split_runs(found)
     assert sentence.startswith(
-        "Arms whose runs fall into two groups: a in STS-B (1 of 3 is 34.5 points from the others), "
+        "Runs that fall into two groups: a in STS-B (1 of 3 is 34.5 points from the others), "
         "a in the average (1 of 3 is 34.5 points from the others). An arm may show one of the "
     )
     assert not [*split_runs([{"STS-B": None, AVERAGE: Difference(1.0, 0.0, 2.0, 0.1)}])]

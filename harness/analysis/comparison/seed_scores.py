@@ -15,6 +15,7 @@ from harness.analysis.statistics.two_groups import (
     Split,
     TwoGroups,
     mean_variance,
+    paired_groups,
     two_groups,
     without_seed_effects,
 )
@@ -56,7 +57,7 @@ class Spread:
     """The spread between seeds in a table of arms."""
 
     groups: Mapping[str, TwoGroups]
-    """Of the arms whose runs fall into two groups."""
+    """Of the arms whose runs fall into two groups; of paired arms, whose differences do."""
     variance: MeanVariance
     sides: int = 2
     """Variances that a difference estimates from its seeds: of each arm; 1 of paired arms."""
@@ -74,8 +75,8 @@ class Spread:
 
     def split(self, arms: Iterable[str]) -> Split | None:
         """The groups of the arms of a difference; null if none has two."""
-        found = tuple(self.groups[arm] for arm in arms if arm in self.groups)
-        return Split(found) if found else None
+        found = dict.fromkeys(self.groups[arm] for arm in arms if arm in self.groups)
+        return Split(tuple(found)) if found else None
 
 
 def spread(arms: Mapping[str, Array]) -> Spread:
@@ -96,7 +97,7 @@ def paired_spread(arms: Mapping[str, Array]) -> Spread:
     rest = without_seed_effects(arms)
     of_arms, lost = mean_variance(rest), 1 / len(rest)  # the mean of all arms is estimated
     differences = MeanVariance(2 * of_arms.value, (1 - lost) * of_arms.freedom)
-    return Spread(two_groups(rest), differences, sides=1)
+    return Spread(paired_groups(arms), differences, sides=1)
 
 
 def compared_by_seeds(values: Mapping[str, Array], level: float) -> Callable[..., Difference]:

@@ -1,12 +1,13 @@
 """Costs of stages."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import pandas as pd
 
 from harness.analysis.results import Results
-from harness.experiment.recipe_defaults import ROLES
+from harness.experiment.arms import Arm
+from harness.experiment.recipe_defaults import earlier_runs, named_role
 from harness.plan.arm_stages import arm_stages
 from harness.plan.costs import Cost, pretraining_cost
 from harness.plan.ensemble_stages import members_of
@@ -32,16 +33,30 @@ def costs_frame(results: Results) -> pd.DataFrame:
             cost = plan.costs[arm.name] if kind == "pretrain" else None
             rows.append(_row(results, arm.name, kind, keys, cost))
         own = [key for (name, _), key in plan.pretrain_keys.items() if name == arm.name]
-        for role in ROLES:
-            if spec := getattr(arm.pretrain, role):
-                keys = [plan.stages[key].parents[role] for key in own]
-                cost = pretraining_cost(spec, plan.vocab_sizes.get(arm.name))
-                rows.append(_row(results, f"{role} of {arm.name}", "pretrain", keys, cost))
+        for role, keys, cost in _built_on(plan, arm, own):
+            rows.append(_row(results, f"{role} of {arm.name}", "pretrain", keys, cost))
     for arm in plan.arms:
         if cost := plan.total_continued_cost(arm.name):
             keys = [run.key for run in plan.continued_runs_of(arm.name)]
             rows.append(_row(results, f"continued runs of {arm.name}", "pretrain", keys, cost))
     return pd.DataFrame(rows, columns=COST_COLUMNS)
+
+
+def _built_on(plan: Plan, arm: Arm, own: Sequence[str]) -> Iterator[tuple[str, list[str], Cost]]:
+    """Role, stages and cost of each run that the pretraining of an arm builds on, directly or by
+    others; one with several roles has the first.
+
+    Args:
+        own: stages of the pretraining of the arm.
+    """
+    seen: set[str] = set()
+    for path, run in earlier_runs(arm.pretrain):
+        keys = list(own)
+        for role in path:
+            keys = [plan.stages[key].parents[role] for key in keys]
+        if seen.isdisjoint(keys):
+            yield named_role(path), keys, pretraining_cost(run, plan.vocab_sizes.get(arm.name))
+        seen.update(keys)
 
 
 def _row(
@@ -62,11 +77,10 @@ def pretraining_flops(results: Results) -> pd.Series:
     """Arm to planned FLOPs of one pretraining seed, with the runs that it builds on and continued
     pretraining; of an ensemble over pretraining, those of all its networks; NaN if unknown."""
     flops = pretraining_costs(results)["flops"]
-    parts = {
-        arm: [arm, *(f"{part} of {arm}" for part in (*ROLES, "continued runs"))]
+    found = {
+        arm: [name for name in flops.index if name == arm or name.endswith(f" of {arm}")]
         for arm in results.arms
     }
-    found = {arm: [name for name in names if name in flops.index] for arm, names in parts.items()}
     sums = {arm: flops[names].sum(skipna=False) for arm, names in found.items() if names}
     return pd.Series({arm: total * _networks(results)[arm] for arm, total in sums.items()})
 
@@ -148,12 +162,9 @@ def _total(
 def _flops(plan: Plan) -> dict[str, float]:
     """Key to FLOPs of each stage, those of pretraining with the learned vocabulary."""
     found = {key: stage.flops for key, stage in plan.stages.items()}
-    arms = {arm.name: arm.pretrain for arm in plan.arms}
+    arms = {arm.name: arm for arm in plan.arms}
     for (name, _), key in plan.pretrain_keys.items():
         found[key] = plan.costs[name].flops or found[key]
-        for role in ROLES:
-            if spec := getattr(arms[name], role):
-                other = plan.stages[key].parents[role]
-                cost = pretraining_cost(spec, plan.vocab_sizes.get(name))
-                found[other] = cost.flops or found[other]
+        for _, others, cost in _built_on(plan, arms[name], [key]):
+            found |= {other: cost.flops or found[other] for other in others}
     return found | {run.key: run.cost.flops for run in plan.continued_runs if run.cost.flops}

@@ -22,8 +22,8 @@ RUN = ["arm", "task", "pretrain_seed", "finetune_seed"]
 
 
 def quantity_values(results: Results, name: str) -> dict[str, np.ndarray]:
-    """Arm to its values of one of `harness.experiment.outcomes.QUANTITIES`, [num_seeds]; arms
-    without one, or with a value that is not a number, are left out."""
+    """Arm to its values of one of `harness.experiment.outcomes.QUANTITIES`, [num_seeds], sorted by
+    seed; arms without one, or with a value that is not a number, are left out."""
     found = VALUES[name](results)
     return {arm: own for arm, own in found.items() if len(own) and np.isfinite(own).all()}
 
@@ -32,7 +32,7 @@ def _pretraining(column: str) -> Callable[[Results], Values]:
     """A column of `pretrain_runs_frame`."""
 
     def values(results: Results) -> Values:
-        runs = results.get(pretrain_runs_frame).dropna(subset=column)
+        runs = results.get(pretrain_runs_frame).dropna(subset=column).sort_values("pretrain_seed")
         return {str(arm): own.to_numpy(float) for arm, own in runs.groupby("arm")[column]}
 
     return values
@@ -42,7 +42,7 @@ def _generator_accuracy(results: Results) -> Values:
     """The share of the chosen tokens of held-out text that the generator restores, x 100; of arms
     without a generator, none."""
     found: dict[str, list[float]] = {}
-    for (arm, _), key in results.plan.pretrain_keys.items():
+    for (arm, _), key in sorted(results.plan.pretrain_keys.items()):
         accuracy = 100 * results.metric(key, "validation_generator_accuracy")
         if np.isfinite(accuracy):
             found.setdefault(arm, []).append(accuracy)
@@ -55,7 +55,7 @@ def _pretraining_seconds(results: Results) -> Values:
     seconds = {(a, s): value for a, s, value in runs[["arm", "pretrain_seed", "seconds"]].values}
     found = {}
     for arm in results.plan.arms:
-        each = arm.replicates(results.experiment.seeds.pretrain)
+        each = sorted(arm.replicates(results.experiment.seeds.pretrain))
         known = [of for of in each if all((arm.name, seed) in seconds for seed in of)]
         found[arm.name] = np.array([sum(seconds[arm.name, seed] for seed in of) for of in known])
     return found

@@ -62,6 +62,11 @@ class Difference:
     by seed, and of an arm and a level; 0 if unknown."""
 
     @property
+    def is_exact(self) -> bool:
+        """Whether it is the same in every run, without an interval."""
+        return not self.num_seeds and self.low == self.high
+
+    @property
     def turned(self) -> "Difference":
         """Second arm minus first arm."""
         return replace(self, estimate=-self.estimate, low=-self.high, high=-self.low)

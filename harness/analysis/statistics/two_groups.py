@@ -44,6 +44,9 @@ class TwoGroups:
     runs: int
     distance: float
     """Between the means of both groups, in the unit of the scores."""
+    beside: tuple[str, ...] = ()
+    """Arms with the same checkpoints, this one included: the groups are those of this arm's scores
+    minus their mean, or of two arms, of the first minus the second. Empty: of the arm's own."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,23 @@ def two_groups(arms: Mapping[str, Array]) -> dict[str, TwoGroups]:
     return found
 
 
+def paired_groups(arms: Mapping[str, Array]) -> dict[str, TwoGroups]:
+    """As `two_groups`, of arms with the same checkpoints: the groups of their differences.
+
+    Args:
+        arms: as for `without_seed_effects`.
+    """
+    names = tuple(arms)
+    if len(names) == 2:
+        first, second = arms.values()
+        found = two_groups({names[0]: first - second})
+        return {name: replace(one, beside=names) for one in found.values() for name in names}
+    found, scale = two_groups(without_seed_effects(arms)), _scale(len(names))
+    return {
+        arm: replace(one, distance=one.distance / scale, beside=names) for arm, one in found.items()
+    }
+
+
 def mean_variance(arms: Mapping[str, Array]) -> MeanVariance:
     """Mean over arms of the unbiased variance of their runs, with the degrees of freedom of
     Satterthwaite (1946, "An approximate distribution of estimates of variance components"), which
@@ -115,8 +135,12 @@ def without_seed_effects(arms: Mapping[str, Array]) -> dict[str, Array]:
         arms: arm to [num_seeds], with the same checkpoints in one order; at least two arms.
     """
     scores = np.stack(list(arms.values()))
-    rest = (scores - scores.mean(axis=0)) * np.sqrt(len(scores) / (len(scores) - 1))
+    rest = (scores - scores.mean(axis=0)) * _scale(len(scores))
     return dict(zip(arms, rest, strict=True))
+
+
+def _scale(num_arms: int) -> float:
+    return float(np.sqrt(num_arms / (num_arms - 1)))
 
 
 def _varying(arms: Mapping[str, Array]) -> dict[str, Array]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from harness.experiment.arms import Arm
 from harness.experiment.checks.grid import Problems
 from harness.experiment.experiment import Experiment
-from harness.experiment.recipe_defaults import ROLES
+from harness.experiment.recipe_defaults import earlier_runs, named_role
 from harness.pretraining.recipes.pretrain import Pretrain
 
 ELEMENTWISE = ("adamw", "sgd", "adagrad")
@@ -62,8 +62,7 @@ def _trained_runs(arms: Sequence[Arm]) -> Iterator[tuple[Pretrain, str]]:
     """Each run that pretrains, and what it is."""
     for arm in arms:
         run = arm.pretrain
-        for role in ROLES:
-            if other := getattr(run, role):
-                yield other, f"the {role} of {arm.name!r}"
+        for path, other in earlier_runs(run):
+            yield other, f"the {named_role(path)} of {arm.name!r}"
         if not (run.model.checkpoint or run.budget.is_zero):
             yield run, f"the pretraining of {arm.name!r}"

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 
 from harness.data.corpora.sources import MicroworldCorpus, sources_of
-from harness.experiment.recipe_defaults import ROLES, is_small
+from harness.experiment.recipe_defaults import earlier_runs, is_small, named_role
 from harness.finetuning.search.pretrain_search import is_searched
 from harness.plan.costs import pretraining_cost
 from harness.plan.plan import Plan
@@ -158,6 +158,5 @@ def _runs(plan: Plan) -> Iterator[tuple[str, Pretrain]]:
     """Name to run of each arm, and of the runs that it builds on."""
     for arm in plan.arms:
         yield arm.name, arm.pretrain
-        for role in ROLES:
-            if other := getattr(arm.pretrain, role):
-                yield f"{role} of {arm.name}", other
+        for path, other in earlier_runs(arm.pretrain):
+            yield f"{named_role(path)} of {arm.name}", other

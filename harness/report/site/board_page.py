@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from harness.analysis.comparison.differences import AVERAGE, Compared
 from harness.analysis.statistics.bootstrap import Difference
-from harness.experiment.recipe_defaults import ROLES
+from harness.experiment.recipe_defaults import earlier_runs
 from harness.finetuning.ensemble import recorded_networks
 from harness.leaderboard.boards import StoreBoard
 from harness.leaderboard.column_labels import column_label
@@ -117,7 +117,9 @@ def _costs(arm: Mapping[str, Any]) -> tuple[float | None, float | None]:
         run = Pretrain.model_validate(arm["pretrain"])
     except ValidationError:
         return None, None
-    runs = [run, *(other for role in ROLES if (other := getattr(run, role)))]
+    runs = [run]
+    for _, other in earlier_runs(run):
+        runs += [] if other in runs else [other]  # one that is start and teacher is trained once
     networks = recorded_networks(arm)
     flops = [pretraining_cost(one).flops for one in runs]
     total = None if None in flops else sum(number for number in flops if number is not None)

@@ -3,8 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from harness import load
-from harness.analysis.frames.costs import costs_frame
+from harness.analysis.frames.costs import _flops, costs_frame, pretraining_flops
 from harness.plan.protocol import protocol_of
 
 STUDY = """
@@ -39,6 +41,50 @@ def test_the_cost_of_a_teacher_has_a_row(tmp_path: Path) -> None:
     assert list(pretraining.index) == ["alone", "taught", "teacher of taught"]
     tokens = pretraining["tokens"].astype(float)
     assert tokens["teacher of taught"] == 9 * 512  # tokens per update of a small network
+
+
+NESTED = """
+name: nested
+question: Does a long start help?
+pretrain:
+  size: nano
+  tokenizer: &tokenizer {algorithm: wordpiece, vocab_size: 1000}
+  model: &model {family: bert, dropout: 0.1, attention_dropout: 0.1, initializer_range: 0.05}
+  packing: {format: full_sentences}
+  objective: mlm
+  budget: {steps: 5}
+grid:
+  arm:
+    two: {pretrain.init_from: {budget: {steps: 7}}}
+    three:
+      pretrain.init_from:
+        budget: {steps: 7}
+        init_from: {size: nano, tokenizer: *tokenizer, model: *model, budget: {steps: 700}}
+evaluate: {tasks: [micro-rte]}
+"""
+
+
+def test_runs_that_a_start_builds_on_count(tmp_path: Path) -> None:
+    file = tmp_path / "nested.yaml"
+    file.write_text(NESTED)
+    results = load(file, store=tmp_path / "store").results
+    costs = costs_frame(results).set_index("arm")
+    tokens = costs["tokens"].dropna().astype(float) / 512
+    assert tokens.to_dict() == {
+        "two": 5, "init_from of two": 7,
+        "three": 5, "init_from of three": 7, "init_from of init_from of three": 700 * 64,
+    }  # fmt: skip
+    flops = costs["flops"].dropna().astype(float)
+    found = pretraining_flops(results)
+    assert found["two"] == flops["two"] + flops["init_from of two"]
+    names = [name for name in flops.index if name.endswith("three")]
+    assert (
+        found["three"] == pytest.approx(flops[names].sum()) and found["three"] > 50 * found["two"]
+    )
+    stages = results.plan.stages.values()
+    spent = _flops(results.plan)
+    trained = [spent[one.key] for one in stages if one.kind == "pretrain"]
+    assert sum(trained) == pytest.approx(found["three"] + found["two"])
 
 
 def test_the_protocol_names_arms_that_are_fine_tuned_otherwise(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from harness.leaderboard.build import experiment_comparer
 from harness.plan.plan import SequentialScore
 from harness.report.difference_tables import claimed_figure, claimed_interval
 from harness.report.expectations import claims
+from harness.report.expected_differences import values_of
 from harness.report.verdict import judge
 from tests.made_up_results import expecting, table_of
 
@@ -63,6 +64,25 @@ def test_seconds_and_memory_have_a_value_per_seed(results):
     assert quantity_values(results, "peak_memory_bytes")["low"] == pytest.approx(
         [9e6 + s for s in range(3)]
     )
+
+
+def test_gaps_pair_values_by_seed(results):
+    """Pretraining seeds may be declared in any order."""
+    rows = [(arm, seed, 60.0, 1.0 + seed, 1.0) for arm in ("low", "high") for seed in (2, 0, 1)]
+    names = ["arm", "pretrain_seed", "seconds", "loss", "bits_per_byte"]
+    data = results.but(pretraining=pd.DataFrame(rows, columns=names))
+    (own,) = expecting(data, ("low", "high", "finetuning_seconds")).experiment.expectations
+    gap = own.model_copy(update={"outcome": "finetuning_seconds - loss"})
+    assert values_of(data, gap)["low"] == pytest.approx([10 - 1, 11 - 2, 12 - 3])
+
+
+def test_what_is_counted_may_be_a_part_of_a_gap(results):
+    data = expecting(results, ("low", "high", "peak_memory_bytes"))
+    (own,) = data.experiment.expectations
+    gap = own.model_copy(update={"outcome": "peak_memory_bytes - stored_bytes"})
+    assert values_of(data, gap)["low"] == pytest.approx([9e6 + s - 8_000 for s in range(3)])
+    turned = own.model_copy(update={"outcome": "stored_bytes - peak_memory_bytes"})
+    assert values_of(data, turned)["low"] == pytest.approx([8_000 - 9e6 - s for s in range(3)])
 
 
 def test_the_spread_is_that_of_fine_tuning_seeds(results):

@@ -1,8 +1,10 @@
 """Signal and noise: by hand, against simulation, and where they are unknown."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import f_oneway, studentized_range
+from statsmodels.stats.anova import AnovaRM
 
 from harness.analysis.statistics.signal import (
     analysis_of_variance,
@@ -67,3 +69,30 @@ def test_equal_scores_have_no_noise_however_they_are_rounded() -> None:
     """The mean of three times 52.7 is not 52.7."""
     found = signal_and_noise([np.full(3, 52.7), np.full(3, 54.1)])
     assert found and found.noise == 0 and np.isnan(found.p) and found.without == 0
+
+
+@pytest.mark.parametrize(("arms", "seeds"), [(2, 3), (4, 5)])
+def test_paired_arms_have_the_analysis_of_variance_of_repeated_measures(
+    arms: int, seeds: int
+) -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.normal(50, 5, seeds) + rng.normal(np.arange(arms)[:, None], 1.0, (arms, seeds))
+    rows = [(arm, seed, scores[arm, seed]) for arm in range(arms) for seed in range(seeds)]
+    frame = pd.DataFrame(rows, columns=["arm", "seed", "score"])
+    theirs = AnovaRM(frame, "score", "seed", ["arm"]).fit().anova_table
+    found = signal_and_noise([*scores], paired=True)
+    assert found and found.p == pytest.approx(theirs["Pr > F"].item())
+    alone = signal_and_noise([*scores])
+    assert alone and alone.noise > found.noise and alone.p > found.p
+    rest = scores - scores.mean(0) - scores.mean(1, keepdims=True) + scores.mean()
+    assert found.noise == pytest.approx(((rest**2).sum() / ((arms - 1) * (seeds - 1))) ** 0.5)
+    assert found.without == pytest.approx(found.noise * expected_range(arms) / seeds**0.5)
+
+
+def test_paired_arms_without_a_difference() -> None:
+    rng = np.random.default_rng(0)
+    ps = []
+    for _ in range(2_000):
+        found = signal_and_noise([*(rng.normal(50, 3, (4, 5)) + rng.normal(0, 9, 5))], paired=True)
+        ps.append(found.p if found else np.nan)
+    assert (np.array(ps) < 0.05).mean() == pytest.approx(0.05, abs=0.015)
