@@ -67,7 +67,7 @@ def within_arms(arms: Sequence[Array], paired: bool) -> tuple[float, int]:
     """The sum of squares between the seeds of arms, and its degrees of freedom.
 
     Args:
-        arms: two arms or more.
+        arms: [num_seeds] of two arms or more.
         paired: as of `signal_and_noise`; what a seed does to all arms is left out.
     """
     rests = [one - one.mean() for one in arms]

@@ -95,7 +95,7 @@ def paired_groups(arms: Mapping[str, Array]) -> dict[str, TwoGroups]:
     """As `two_groups`, of arms with the same checkpoints: the groups of their differences.
 
     Args:
-        arms: as for `without_seed_effects`.
+        arms: arm to [num_seeds], as for `without_seed_effects`.
     """
     names = tuple(arms)
     if len(names) == 2:
