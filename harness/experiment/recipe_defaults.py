@@ -109,9 +109,7 @@ def with_recipe_defaults(fields: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(recipe, str) or recipe not in RECIPES:
         raise ValueError(unknown_name("the recipe", recipe, RECIPES))
     resolved = _with_small_sizes(_merged(RECIPES[recipe].model_dump(), fields), fields)
-    for role in ROLES:
-        if isinstance(resolved.get(role), Mapping):
-            resolved[role] = _nested_run(role, resolved, fields)
+    resolved = _with_nested_runs(resolved, fields)
     return resolved | _checkpoint_fields(resolved["model"])
 
 
@@ -187,6 +185,12 @@ def _checkpoint_fields(model: Any) -> dict[str, Any]:
     return fields
 
 
+def _with_nested_runs(resolved: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """`resolved` with complete `init_from` and `teacher`, of those that it has."""
+    given = [role for role in ROLES if isinstance(resolved.get(role), Mapping)]
+    return resolved | {role: _nested_run(role, resolved, fields) for role in given}
+
+
 def _nested_run(
     role: str, resolved: Mapping[str, Any], fields: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -203,7 +207,9 @@ def _nested_run(
     of_the_user = (*ROLES, "checkpoint_fractions")
     plain = {name: value for name, value in resolved.items() if name not in of_the_user}
     set_here = _merged(inherited, own)
-    return _with_small_sizes(_merged(given or plain, set_here), set_here)
+    return _with_nested_runs(
+        _with_small_sizes(_merged(given or plain, set_here), set_here), set_here
+    )
 
 
 def _merged(base: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
