@@ -8,6 +8,7 @@ from typing import Any
 from harness.data.corpora.token_stream import TokenStream
 from harness.execution.job import Workspace
 from harness.execution.profile_inputs import profiled_stage, stage_inputs
+from harness.plan.batch_seeds import BATCH_SEED
 from harness.plan.plan import Plan
 from harness.pretraining.objectives.batches import BatchMaker
 from harness.pretraining.objectives.shown_batch import ShownRow, shown_rows
@@ -56,7 +57,7 @@ def _rows(spec: Mapping[str, Any], inputs: Mapping[str, Path], step: int) -> lis
         run.packing,
         run.phases,
         run.batch_size,
-        spec["seed"],
+        spec.get(BATCH_SEED, spec["seed"]),
         steps,
     )
     return shown_rows(maker.made(step), vocabulary, tokenizer.convert_ids_to_tokens)

@@ -16,6 +16,7 @@ from harness.finetuning.compatibility import unsupported_reason
 from harness.finetuning.search.pretrain_search import TUNING_SEED, is_searched, trial_run
 from harness.finetuning.search.space import branches_of
 from harness.models.checkpoints import files
+from harness.plan.batch_seeds import batch_seed
 from harness.plan.continued_stages import adapted_model
 from harness.plan.costs import augmenting_flops, expected_flops, finetuning_flops, probe_flops
 from harness.plan.ensemble_stages import add_ensemble
@@ -156,7 +157,7 @@ class PlanBuilder:
         return self.graph.stage("pretrain", f"{label}, seed {seed}", spec, parents, flops)
 
     def _run_spec(self, run: Pretrain, seed: int) -> dict[str, Any]:
-        spec = self.graph.pretrain_spec(run, seed)
+        spec = self.graph.pretrain_spec(run, seed) | batch_seed(run, seed)
         if run.model.vectors:
             with Path(run.model.vectors).open("rb") as file:
                 spec["vectors"] = hashlib.file_digest(file, "sha256").hexdigest()

@@ -28,6 +28,7 @@ from harness.execution.stages.planned_data import (
 from harness.execution.stages.task_runner import network_folder
 from harness.execution.utilisation import known_peak
 from harness.finetuning.search.pretrain_search import BEST, with_settings
+from harness.plan.batch_seeds import BATCH_SEED
 from harness.plan.learned_vocabularies import VOCAB_SIZE
 from harness.plan.plan import CHOSEN
 from harness.pretraining import checkpoint_import, run
@@ -165,7 +166,7 @@ def train_network(context: StageContext, spec: Pretrain) -> Metrics:
         tokenizer=context.inputs["tokenizer"],
         out=context.out,
         work=context.state,
-        seed=context.spec["seed"],
+        seed=context.spec.get(BATCH_SEED, context.spec["seed"]),
         progress=context.progress,
         compute=context.compute,
         folders=context.inputs,
