@@ -76,8 +76,8 @@ def print_plan(known: Outlook, console: Console, spread: SeedSpread | None = Non
     if plan.searches:
         console.print(f"search: {plan.search_line}", markup=False)
     if before := experiment.sweep.pretrain:
-        line = before.line(arm.pretrain for arm in plan.arms)
-        console.print(f"search of pretraining: {line}", markup=False)
+        of_arms = before.line(arm.pretrain for arm in plan.arms)
+        console.print(f"search of pretraining: {of_arms}", markup=False)
     tasks = evaluate.chosen.values()
     own = [summary(task) for task in tasks if isinstance(task.data, FileData | PluginData)]
     power = (power_line(plan, spread), looks_line(plan))

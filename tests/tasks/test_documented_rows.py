@@ -55,6 +55,7 @@ def test_documented_rows_are_a_task(
     plan = load_plan(Path("own.yaml"))
     assert plan.stages
     (task,) = plan.experiment.evaluate.chosen.values()
-    split, times = ("train", 8) if task.train else (task.evaluation[0], 1)
-    assert len(load_examples(task, split)) == times * len(text.splitlines())
+    times = 8 if task.train else 1
+    examples = load_examples(task, "train" if task.train else task.evaluation[0])
+    assert len(examples) == times * len(text.splitlines())
     assert set(task.text_fields) < json.loads(text.splitlines()[0]).keys()
