@@ -76,7 +76,7 @@ def print_plan(known: Outlook, console: Console, spread: SeedSpread | None = Non
     if plan.searches:
         console.print(f"search: {plan.search_line}", markup=False)
     if before := experiment.sweep.pretrain:
-        of_arms = f"{before.label} for every pretrained arm: {before.text}"
+        of_arms = before.line(arm.pretrain for arm in plan.arms)
         console.print(f"search of pretraining: {of_arms}", markup=False)
     tasks = evaluate.chosen.values()
     own = [summary(task) for task in tasks if isinstance(task.data, FileData | PluginData)]

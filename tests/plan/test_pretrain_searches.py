@@ -257,6 +257,10 @@ def test_arms_without_a_held_out_loss_of_tokens_are_named_as_not_searched(tmp_pa
     arms |= {name: {"pretrain.recipe": name} | teacher for name in students}
     study = Study.declare(declared(grid={"arm": arms}), store=tmp_path)
     assert [*study.plan.pretrain_searches] == ["roberta", "distilbert"]
+    search, arms_of_plan = study.experiment.sweep.pretrain, study.plan.arms
+    assert search and " for every searched arm: " in search.line(a.pretrain for a in arms_of_plan)
+    others = (a.pretrain for a in arms_of_plan if a.name in study.plan.pretrain_searches)
+    assert " for every pretrained arm: " in search.line(others)
     (sentence,) = unsearched_pretraining(study.results)
     assert sentence.endswith("not for cbow, tinybert, minilm.")
 

@@ -25,7 +25,8 @@ DOCUMENTED = {
 
 def test_each_kind_of_file_has_rows() -> None:
     assert list(DOCUMENTED) == [
-        *("reviews", "inference", "alike", "animals", "names", "questions", "summaries")
+        *("reviews", "inference", "alike", "animals", "names", "questions", "summaries"),
+        *("pairs", "pages"),
     ]
 
 
@@ -54,5 +55,7 @@ def test_documented_rows_are_a_task(
     plan = load_plan(Path("own.yaml"))
     assert plan.stages
     (task,) = plan.experiment.evaluate.chosen.values()
-    assert len(load_examples(task, "train")) == 8 * len(text.splitlines())
+    times = 8 if task.train else 1
+    examples = load_examples(task, "train" if task.train else task.evaluation[0])
+    assert len(examples) == times * len(text.splitlines())
     assert set(task.text_fields) < json.loads(text.splitlines()[0]).keys()

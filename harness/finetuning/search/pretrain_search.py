@@ -1,7 +1,7 @@
 """The search of pretraining settings, as an experiment declares it, and its trials."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Any, Literal, get_args
@@ -102,6 +102,11 @@ class PretrainSearch(ConfigModel):
         """The search as text: `6 random trials of 25 % of the budget`."""
         part = f" of {100 * self.budget_fraction:g} % of the budget"
         return f"{self.size} {self.sampler} trials{part if self.budget_fraction < 1 else ''}"
+
+    def line(self, runs: Iterable[Pretrain]) -> str:
+        """The search as text, with the arms that have it; `runs` are those of all arms."""
+        every = all(map(is_searched, filter(is_pretrained, runs)))
+        return f"{self.label} for every {'pretrained' if every else 'searched'} arm: {self.text}"
 
     @field_validator("space", mode="before")
     @classmethod

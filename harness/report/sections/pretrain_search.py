@@ -25,10 +25,10 @@ def pretrain_search_section(results: Results) -> Section | None:
     search, trials = results.experiment.sweep.pretrain, results.get(pretrain_trials_frame)
     if search is None or trials.empty:
         return None
-    label = f"{search.label[:1].upper()}{search.label[1:]} for every pretrained arm"
+    line = search.line(arm.pretrain for arm in results.plan.arms)
     table = chosen_table(results)
     marked = any(cell.endswith(EDGE) for row in table.rows for cell in row)
-    notes = [f"{label}: {search.text}. {NOTE}", *([EDGE_NOTE] if marked else [])]
+    notes = [f"{line}. {NOTE}", *([EDGE_NOTE] if marked else [])]
     folded = {"Pretraining trials of each arm": trials_table(results)}
     return Section("Tuned pretraining", notes, tables={"": table}, folded=folded)
 
