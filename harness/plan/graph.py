@@ -157,6 +157,12 @@ def pretraining_repairs(run: Pretrain) -> dict[str, str]:
     return {}
 
 
+def search_repairs(run: Pretrain) -> dict[str, str]:
+    """As `since_repairs`, of the trials of a search of pretraining settings."""
+    is_bilm = run.objectives[-1].representation == "bilm"
+    return {"selected_by": "both directions"} if is_bilm else {}  # by the forward loss alone
+
+
 def since_repairs(evaluate: Evaluate, task: Task) -> dict[str, str]:
     """The parts of a spec of runs that earlier versions computed in another way: the keys of these
     change alone."""
