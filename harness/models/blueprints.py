@@ -26,6 +26,8 @@ class Tokens:
     """[V] the word that each token represents, or "" (`Vocabulary.words`)."""
     pieces: tuple[str, ...] = ()
     """[V] each token as the tokenizer writes it (`Vocabulary.pieces`)."""
+    special: tuple[int, ...] = ()
+    """All special tokens (`Vocabulary.special`)."""
 
     @property
     def fields(self) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 Shapes: B sequences, T tokens, H hidden size, V vocabulary.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -26,11 +27,13 @@ class StaticConfig(PreTrainedConfig):
         hidden_size: int = 100,
         context_size: int = 5,
         initializer_range: float = 0.02,
+        special_token_ids: Sequence[int] = (),
         **more: Any,
     ) -> None:
         super().__init__(**more)
         self.vocab_size, self.hidden_size = vocab_size, hidden_size
         self.context_size, self.initializer_range = context_size, initializer_range
+        self.special_token_ids = list(special_token_ids)
 
 
 class StaticVectors(PreTrainedModel):
@@ -66,19 +69,21 @@ class StaticVectors(PreTrainedModel):
         """[B, T, H] mean vector of the context of each token; 0 for an empty context.
 
         The context has up to `context_size` positions on each side, without padding and special
-        tokens.
+        tokens, such as unknown words.
 
         Args:
             input_ids: [B, T].
             attention_mask: [B, T], 0 at padding; None without padding.
         """
-        special = [self.config.bos_token_id, self.config.eos_token_id, self.config.pad_token_id]
+        config = self.config
+        special = [config.bos_token_id, config.eos_token_id, config.pad_token_id]
+        special += config.special_token_ids
         text = ~torch.isin(input_ids, torch.tensor(special, device=input_ids.device))
         if attention_mask is not None:
             text &= attention_mask.bool()
         position = torch.arange(input_ids.shape[1], device=input_ids.device)
         distance = (position - position[:, None]).abs()
-        near = ((distance > 0) & (distance <= self.config.context_size)) & text[:, None, :]
+        near = ((distance > 0) & (distance <= config.context_size)) & text[:, None, :]
         vectors = self.embeddings(input_ids)
         weights = near / near.sum(-1, keepdim=True).clamp(min=1)  # [B, T, T]
         return weights.to(vectors.dtype) @ vectors
@@ -95,6 +100,7 @@ def _config(architecture: Architecture, size: Size, tokens: Tokens) -> StaticCon
         hidden_size=size.hidden_size,
         context_size=architecture.context_size,
         initializer_range=architecture.initializer_range,
+        special_token_ids=tokens.special,
     )
 
 

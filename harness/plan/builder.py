@@ -21,7 +21,7 @@ from harness.plan.continued_stages import adapted_model
 from harness.plan.costs import augmenting_flops, expected_flops, finetuning_flops, probe_flops
 from harness.plan.ensemble_stages import add_ensemble
 from harness.plan.fingerprints import Fingerprints
-from harness.plan.graph import StageGraph
+from harness.plan.graph import StageGraph, search_repairs
 from harness.plan.plan import CHOSEN, FinetuneRun, ProbeRun, RetainedLoss, SequentialScore
 from harness.plan.search_stages import add_pretrain_search, add_search
 from harness.plan.task_chain_stages import TaskChain, chain_unsupported_reason, is_sequential
@@ -94,6 +94,7 @@ class PlanBuilder:
             short = trial_run(arm.pretrain, search.budget_fraction)
             before = self._before(short, arm.name, TUNING_SEED, *next(iter(data.values())))
             spec, flops = self._run_spec(short, TUNING_SEED), self._flops(short)
+            spec |= search_repairs(short)
             chosen[CHOSEN] = add_pretrain_search(self.graph, search, arm.name, spec, before, flops)
         for seed, keys in data.items():
             key = self._add_pretrain(arm.pretrain, arm.name, seed, *keys, chosen)

@@ -88,7 +88,12 @@ class StageGraph:
 
     def pretrain_spec(self, run: Pretrain, seed: int) -> dict[str, Any]:
         """The spec of a pretraining run."""
-        return {"pretrain": self.run_content(run), "seed": seed, **self.precision}
+        return {
+            "pretrain": self.run_content(run),
+            "seed": seed,
+            **self.precision,
+            **pretraining_repairs(run),
+        }
 
     @property
     def precision(self) -> dict[str, str]:
@@ -139,6 +144,23 @@ class StageGraph:
         any, so that a run has the key that it has without the field."""
         found = evaluate.protocol.perturb.content
         return {"perturb": found} if found else {}
+
+
+def pretraining_repairs(run: Pretrain) -> dict[str, str]:
+    """As `since_repairs`, of a pretraining run."""
+    of_windows = any(
+        one.representation in ("cbow", "skipgram") and one.output.kind != "cooccurrence"
+        for one in run.objectives
+    )
+    if of_windows and run.tokenizer.algorithm == "word":  # unknown words were words as any other
+        return {"unknown_words": "left out"}
+    return {}
+
+
+def search_repairs(run: Pretrain) -> dict[str, str]:
+    """As `since_repairs`, of the trials of a search of pretraining settings."""
+    is_bilm = run.objectives[-1].representation == "bilm"
+    return {"selected_by": "both directions"} if is_bilm else {}  # by the forward loss alone
 
 
 def since_repairs(evaluate: Evaluate, task: Task) -> dict[str, str]:

@@ -22,7 +22,7 @@ class Optimizer(ConfigModel):
     eps: float = Field(default=1e-6, gt=0)
     """Of all but adafactor and sgd."""
     initial_accumulator: float | None = Field(default=None, ge=0)
-    """Of adagrad: the sum of squared gradients that it starts from; null: 1/400, ELMo's."""
+    """Of adagrad: the sum of squared gradients that it starts from; null: 1/400."""
     weight_decay: float = Field(default=0.01, ge=0)
     """Times the learning rate. Not applied to biases and LayerNorm."""
     max_grad_norm: float = Field(default=1.0, ge=0)

@@ -15,8 +15,8 @@ SATURATED_STEP = 1e9
 MUON_MOMENTUM = 0.95
 """Jordan et al. 2024, kellerjordan.github.io/posts/muon."""
 ADAGRAD_SUM = 1 / 400
-"""Initial sum of squares: 1 in allenai/bilm-tf (training.py), where the mean loss is multiplied by
-the 20 steps of a sequence, and its square by 400."""
+"""Initial sum of squares where none is set: ours. It was meant to be that of allenai/bilm-tf, which
+is 1/100 (recipe `elmo`), and remains because results of GloVe at small sizes depend on it."""
 ADAFACTOR_EPS = (1e-15, 1e-3)
 """Smallest root of a mean square, and of a weight (Shazeer and Stern 2018, section 8)."""
 CHECKED_STEPS = 1000

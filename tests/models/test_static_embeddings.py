@@ -47,6 +47,19 @@ def test_context_is_the_mean_of_the_neighbours() -> None:
             torch.testing.assert_close(found[b, t], expected)
 
 
+@torch.no_grad()
+def test_special_tokens_are_no_context(tmp_path: Path) -> None:
+    """Such as unknown words, which stand within a text; also when it is loaded again."""
+    size = Size(num_layers=1, hidden_size=8, num_heads=1, intermediate_size=8)
+    tokens = Tokens(vocab_size=30, pad=0, start=1, end=2, special=(0, 1, 2, 3, 29))
+    build(STATIC, size, tokens, "cbow", seed=0).save(tmp_path)
+    network = load(tmp_path).network
+    assert isinstance(network, StaticVectors)
+    found, vectors = network.context(torch.tensor([[1, 5, 3, 6, 29, 2]])), network.embeddings.weight
+    expected = [vectors[5], vectors[6], (vectors[5] + vectors[6]) / 2, vectors[5]]
+    torch.testing.assert_close(found[0, :4], torch.stack(expected))
+
+
 def test_it_is_saved_whole_and_counted(tmp_path: Path) -> None:
     size = Size(num_layers=1, hidden_size=8, num_heads=1, intermediate_size=8)
     backbone = build(STATIC, size, TOKENS, "cbow", seed=0)

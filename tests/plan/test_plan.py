@@ -115,6 +115,20 @@ def test_changes_of_the_result_change_the_key(change: dict[str, Any]) -> None:
     assert pretrain_keys().isdisjoint(pretrain_keys(pretrain=BASE["pretrain"] | change))
 
 
+@pytest.mark.parametrize("recipe", ["skipgram", "cbow", "glove", "bert"])
+@pytest.mark.parametrize("algorithm", ["word", "wordpiece"])
+def test_word_vectors_that_learned_unknown_words_have_other_keys(
+    recipe: str, algorithm: str
+) -> None:
+    """Of windows over whole words; the keys of all other runs are as before."""
+    run = BASE["pretrain"] | {"recipe": recipe, "tokenizer": {"algorithm": algorithm}}
+    (stage,) = stages_of("pretrain", pretrain=run, evaluate={"tasks": ["micro-sst2"]})
+    of_windows = recipe in ("skipgram", "cbow") and algorithm == "word"
+    assert ("unknown_words" in stage.spec) is of_windows
+    before = {name: one for name, one in stage.spec.items() if name != "unknown_words"}
+    assert (stage_key("pretrain", before, stage.parents) != stage.key) is of_windows
+
+
 def test_precision_changes_the_key_and_hardware_does_not() -> None:
     assert pretrain_keys().isdisjoint(pretrain_keys(compute={"precision": "bf16-mixed"}))
     assert pretrain_keys() == pretrain_keys(compute={"micro_batch_tokens": 64, "compile": True})

@@ -15,6 +15,7 @@ from harness.experiment.source import DeclarationError
 from harness.finetuning.search.pretrain_search import TUNING_SEED
 from harness.plan.checks.pretraining import shared_learning_rates, unfit_learning_rate
 from harness.plan.factory import make_plan
+from harness.plan.keys import stage_key
 from harness.plan.plan import Plan
 from harness.report.search_checks import (
     edges_of_pretraining,
@@ -85,6 +86,19 @@ def test_without_a_search_keys_are_as_before() -> None:
     both = make_plan(from_data(declared() | {"sweep": {**tuned, **declared()["sweep"]}}))
     of_untrained = [one.key for one in kinds(only, "tune") if "steps=0" in one.label]
     assert of_untrained and {*of_untrained} <= both.stages.keys()
+
+
+@pytest.mark.parametrize("family", ["elmo", "two_way_gpt2", "roberta"])
+def test_trials_that_were_selected_by_one_direction_have_other_keys(family: str) -> None:
+    """Of two; those of other networks are as before."""
+    is_bilm = family != "roberta"
+    change = {"model": {"family": family}, "objective": "bilm"} if is_bilm else {}
+    found = plan(pretrain=EXPERIMENT["pretrain"] | change, grid={})
+    trials, (run,) = kinds(found, "pretrain_trial"), kinds(found, "pretrain")[:1]
+    assert len(trials) == 2 and "selected_by" not in run.spec
+    for one in trials:
+        before = {name: value for name, value in one.spec.items() if name != "selected_by"}
+        assert (stage_key(one.kind, before, one.parents) != one.key) is is_bilm
 
 
 def test_a_longer_search_keeps_its_trials_and_arms_share_them() -> None:

@@ -15,6 +15,7 @@ from harness.models.build import build
 from harness.pretraining.optimization import make_optimizer, parameter_groups
 from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.optimizer_kinds import ADAGRAD_SUM, OPTIMIZERS, share_capped
+from harness.pretraining.recipes import RECIPES
 from harness.pretraining.schedule import Schedule, learning_rate_factor
 
 VOCAB = 23
@@ -253,15 +254,32 @@ def test_adamw_moves_what_muon_does_not() -> None:
     torch.testing.assert_close(follow("muon", VECTOR, beta2=0.98), expected, rtol=1e-5, atol=1e-5)
 
 
-def test_adagrad_is_that_of_bilm() -> None:
-    """allenai/bilm-tf: a sum of squares from 1 of gradients of the loss times 20 steps."""
-    total, expected = torch.ones_like(VECTOR), VECTOR
+def test_adagrad_is_the_algorithm() -> None:
+    """Duchi et al. 2011, figure 1 with diagonal matrices, from a sum that is not 0."""
+    total, expected = torch.full_like(VECTOR, ADAGRAD_SUM), VECTOR
     for gradient in GRADIENTS:
-        scaled = 20 * gradient[:, 0]
-        total = total + scaled**2
-        expected = expected - RATES["adagrad"] * scaled / total.sqrt()
+        total = total + gradient[:, 0] ** 2
+        expected = expected - RATES["adagrad"] * gradient[:, 0] / total.sqrt()
     torch.testing.assert_close(follow("adagrad", VECTOR), expected, rtol=1e-4, atol=1e-5)
-    assert pytest.approx(1 / 20**2) == ADAGRAD_SUM
+
+
+def test_elmo_is_trained_as_by_bilm() -> None:
+    """allenai/bilm-tf, training.py: the gradient of half the sum of both losses times 20 steps is
+    clipped to a norm of 10, and Adagrad starts from 1. Ours is the gradient of the sum."""
+    layer, settings, norms = nn.Linear(1, 6), RECIPES["elmo"].optimizer, []
+    layer.bias.data, total, expected = VECTOR.clone(), torch.ones_like(VECTOR), VECTOR
+    optimizer = make_optimizer(layer, settings)
+    for gradient in GRADIENTS:
+        theirs = 20 * (0.5 * gradient[:, 0])
+        norms.append(float(theirs.norm()))
+        theirs = theirs * min(1.0, 10 / norms[-1])
+        total = total + theirs**2
+        expected = expected - 0.2 * theirs / total.sqrt()
+        layer.bias.grad = gradient[:, 0].clone()
+        nn.utils.clip_grad_norm_([layer.bias], settings.max_grad_norm)
+        optimizer.step()
+    assert max(norms) > 10 > min(norms)
+    torch.testing.assert_close(layer.bias.detach(), expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("momentum", [None, 0.5])

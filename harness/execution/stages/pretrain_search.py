@@ -21,10 +21,10 @@ from harness.finetuning.search.pretrain_search import (
 )
 from harness.plan.search_stages import trial_role
 from harness.pretraining.distributed import rank
+from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.outputs import (
     CorrectedToken,
     NeighbourSentences,
-    Output,
     ReplacedToken,
 )
 from harness.pretraining.recipes.pretrain import Pretrain
@@ -55,24 +55,29 @@ def pretrain_trial(context: StageContext) -> Metrics:
 def selection_loss(figures: Mapping[str, float | None], run: Pretrain) -> float | None:
     """The held-out loss that trials are selected by; null if it is unknown or not finite.
 
-    With a generator it is the weighted sum of the losses that are trained (Clark et al. 2020,
-    section 2; Meng et al. 2021, section 3.2). Losses of contrast and of sentence pairs never count.
+    With several losses of tokens it is the weighted sum that is trained: of a generator and what it
+    teaches (Clark et al. 2020, section 2; Meng et al. 2021, section 3.2), of both directions
+    (Peters et al. 2018, section 3.1), or of both neighbours (Kiros et al. 2015, section 2.1).
+    Losses of contrast and of sentence pairs never count.
     """
     loss = 0.0
-    for name, weight in _weights(run.objectives[-1].output).items():
+    for name, weight in _weights(run.objectives[-1]).items():
         part = figures.get(f"validation_{name}")
         loss += math.nan if part is None else weight * part
     return loss if math.isfinite(loss) else None
 
 
-def _weights(output: Output) -> Mapping[str, float]:
+def _weights(objective: Objective) -> Mapping[str, float]:
     """Name of each held-out loss to its weight in the sum."""
+    output = objective.output
     if isinstance(output, ReplacedToken):
         return {"generator_loss": 1.0, "replaced_loss": output.discriminator_weight}
     if isinstance(output, CorrectedToken):
         return {"generator_loss": 1.0, "replaced_loss": output.copy_weight, "corrected_loss": 1.0}
     if isinstance(output, NeighbourSentences):
         return {"loss": 1.0, "previous_loss": 1.0}
+    if objective.representation == "bilm":
+        return {"loss": 1.0, "backward_loss": 1.0}
     return {"loss": 1.0}
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from harness.data.corpora.packing import PAIR_FORMATS
@@ -139,6 +140,7 @@ def make_learner(
         pair_format=spec.packing.format in PAIR_FORMATS,
         words=vocabulary.words,
         pieces=vocabulary.pieces,
+        special=tuple(np.flatnonzero(vocabulary.special).tolist()),
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

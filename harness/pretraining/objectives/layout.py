@@ -61,6 +61,12 @@ class Rows:
         first = self.lengths if self.first_segment is None else self.first_segment
         return np.where(first < self.lengths, first, self.lengths // 2)
 
+    def words(self, vocabulary: Vocabulary) -> np.ndarray:
+        """[B, T] bool: the tokens of the text but unknown words, which word2vec leaves out
+        (word2vec.c, `TrainModelThread`)."""
+        known: np.ndarray = self.maskable & ~vocabulary.special[self.tokens]
+        return known
+
     def alone(self, row: int) -> "Rows":
         """One row without its padding, [1, length]."""
         one, real = slice(row, row + 1), slice(0, int(self.lengths[row]))

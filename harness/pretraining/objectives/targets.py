@@ -61,7 +61,7 @@ def assemble(
         batch = _to_text(rows, result, objective, vocabulary, decoder_start)
     else:
         batch = read(result.inputs, result.lengths, rows.types)
-        batch |= _in_place(rows, result, objective)
+        batch |= _in_place(rows, result, objective, vocabulary)
     batch["num_tokens"] = rows.lengths
     if labels is not None:
         batch["pair_label"] = labels
@@ -79,14 +79,16 @@ def read(inputs: np.ndarray, lengths: np.ndarray, types: np.ndarray | None = Non
     return batch if mask.all() else batch | {"attention_mask": mask.astype(np.int64)}
 
 
-def _in_place(rows: Rows, result: TransformResult, objective: Objective) -> Batch:
+def _in_place(
+    rows: Rows, result: TransformResult, objective: Objective, vocabulary: Vocabulary
+) -> Batch:
     """Targets at, before or after the position that predicts them."""
     if objective.representation == "permuted":
         return _permuted(rows, result)
     if objective.representation == "skipgram":
-        return _context(rows, result)
+        return _context(rows, result, vocabulary)
     if objective.representation == "cbow":
-        return _at(rows.tokens, rows.maskable, 0)
+        return _at(rows.tokens, rows.words(vocabulary), 0)
     if objective.output.kind != "next_token":
         batch = _at(rows.tokens, result.chosen, 0)
         if objective.representation == "prefix":
@@ -125,14 +127,15 @@ def _permuted(rows: Rows, result: TransformResult) -> Batch:
     }
 
 
-def _context(rows: Rows, result: TransformResult) -> Batch:
-    """The tokens in the window of each token, from left to right. Distances count special tokens,
-    which are not predicted, as in CBOW's `context`."""
-    window, text = result.window, rows.maskable
-    assert window is not None
+def _context(rows: Rows, result: TransformResult, vocabulary: Vocabulary) -> Batch:
+    """The words in the window of each word, from left to right. Distances count special tokens,
+    such as unknown words, which neither predict nor are predicted, as in CBOW's `context`."""
+    assert result.window is not None
+    text = rows.words(vocabulary)
+    window = np.where(text, result.window, 0)
     width = text.shape[1]
     size = int(window.max())
-    offsets = np.array([*range(-size, 0), *range(1, size + 1)])
+    offsets = np.array([*range(-size, 0), *range(1, size + 1)], dtype=np.int64)
     other = np.arange(width)[:, None] + offsets  # [T, 2 x size]
     inside = (other >= 0) & (other < width)
     other = np.where(inside, other, 0)

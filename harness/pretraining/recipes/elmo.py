@@ -15,8 +15,9 @@ from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.schedule import Schedule
 
-UNROLLED = 20
-"""What bilm-tf multiplies the mean loss by: the steps of a sequence (train_elmo.py)."""
+GRADIENT_SCALE = 0.5 * 20
+"""bilm-tf's gradient over ours, which is that of the sum of both losses: training.py halves the sum
+(`total_loss`) and multiplies it by the 20 steps of a sequence (`unroll_steps`, train_elmo.py)."""
 
 elmo = Pretrain(
     recipe="elmo",
@@ -37,7 +38,8 @@ elmo = Pretrain(
         kind="adagrad",  # training.py, as the rate
         learning_rate=0.2,
         weight_decay=0.0,
-        max_grad_norm=10.0 / UNROLLED,  # train_elmo.py, all_clip_norm_val
+        initial_accumulator=1.0 / GRADIENT_SCALE**2,  # training.py
+        max_grad_norm=10.0 / GRADIENT_SCALE,  # train_elmo.py, all_clip_norm_val
     ),
     schedule=Schedule(warmup_fraction=0.0, decay="constant"),
     # train_elmo.py: 3 x 128 sequences of 20 tokens, with the state kept from one to the next. Here

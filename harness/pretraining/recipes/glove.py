@@ -23,7 +23,7 @@ glove = Pretrain(
     recipe="glove",
     corpus=MicroworldCorpus(),  # the paper: Wikipedia and Gigaword 5, or Common Crawl
     # The paper: the 400,000 most frequent lowercase words (section 4.2); here what `cbow` and
-    # `skipgram` read, so that they differ in the objective.
+    # `skipgram` read, whose windows cross documents.
     tokenizer=Tokenizer(algorithm="wordpiece", vocab_size=30_522, lowercase=False),
     packing=Packing(format="full_sentences"),  # not used: counts stay within documents
     # Ten words on each side (section 4.2), x_max = 100 and alpha = 3/4 (section 3).

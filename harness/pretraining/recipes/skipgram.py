@@ -18,8 +18,7 @@ from harness.pretraining.schedule import Schedule
 skipgram = Pretrain(
     recipe="skipgram",
     corpus=MicroworldCorpus(),  # the paper: news
-    # The paper: 692K whole words (section 3); here what `cbow` reads, so that the two differ in the
-    # objective.
+    # The paper: 692K whole words (section 3); here what `cbow` reads.
     tokenizer=Tokenizer(algorithm="wordpiece", vocab_size=30_522, lowercase=False),
     packing=Packing(format="full_sentences"),
     # Context size 5 (section 4.1), 5 samples in proportion to frequency^(3/4) (section 2.2, table

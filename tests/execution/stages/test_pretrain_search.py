@@ -14,6 +14,7 @@ FIGURES = {
     "validation_corrected_loss": 1.5,
     "validation_pair_loss": 0.7,
     "validation_previous_loss": 0.9,
+    "validation_backward_loss": 4.0,
 }
 
 
@@ -23,6 +24,7 @@ FIGURES = {
         ("bert", 3.0),
         ("gpt2", 3.0),
         ("electra", 2.0 + 50 * 0.25),  # Clark et al. 2020, appendix A
+        ("elmo", 3.0 + 4.0),  # Peters et al. 2018, section 3.1
         ("skip_thought", 3.0 + 0.9),  # Kiros et al. 2015, section 2.1
         ("coco_lm", 2.0 + 50 * 0.25 + 1.5),  # Meng et al. 2021, section 3.2
     ],
@@ -31,7 +33,7 @@ def test_it_is_the_sum_that_is_trained(recipe: str, expected: float) -> None:
     assert selection_loss(FIGURES, RECIPES[recipe]) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("recipe", ["bert", "electra", "coco_lm"])
+@pytest.mark.parametrize("recipe", ["bert", "electra", "coco_lm", "elmo"])
 def test_a_loss_that_is_absent_or_not_finite_is_null(recipe: str) -> None:
     assert selection_loss({}, RECIPES[recipe]) is None
     infinite = dict.fromkeys(FIGURES, math.inf)
