@@ -172,10 +172,11 @@ class Store:
         damaged = {one.entry.tags.get(NAME) for one in self.runs.left_out.values()}
         return {name: folder for name, folder in folders.items() if folder and name not in damaged}
 
-    def is_recorded(self, experiment: str) -> bool:
-        """Whether the latest record of an experiment is intact, and of a version with digests."""
+    def is_recorded(self, experiment: str, folder: Path) -> bool:
+        """Whether the latest record of an experiment is intact, and a copy of `folder`."""
         latest = self.runs.tagged(NAME, experiment)[-1:]
-        return experiment in self.experiments() and all(DIGEST in one.tags for one in latest)
+        same = [one.tags.get(DIGEST) for one in latest] == [digest(folder)]
+        return same and experiment in self.experiments()
 
     def record_import(self, name: str, folder: Path) -> None:
         """Stores results that were measured elsewhere: a copy of `folder`."""
