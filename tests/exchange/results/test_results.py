@@ -235,6 +235,18 @@ def test_a_file_replaces_all_earlier_imports_of_its_source(file: Path, tmp_path:
     assert len(imported_examples(store, "lab y", "two", "none")) == 4
 
 
+def test_files_of_one_command_do_not_replace_each_other(file: Path, tmp_path: Path) -> None:
+    store, more = Store(tmp_path / "other"), with_another_seed(file, tmp_path / "more.parquet")
+    import_results(more, store)
+    rewritten(more, pretrain_seed=[2, 3], stage=None)
+    examples_path(more).unlink()
+    command = ["results", "import", str(rewritten(file, value=0.5)), str(more), "--replace"]
+    assert CliRunner().invoke(app, [*command, "--store", str(store.root)]).exit_code == 0
+    kept = imported_scores(store)
+    assert kept is not None and kept["pretrain_seed"].tolist() == [0, 2, 3]
+    assert len(imported_examples(store, "lab x", "two", "none")) == 4
+
+
 def test_the_results_of_a_source_are_removed(file: Path, tmp_path: Path) -> None:
     store = Store(tmp_path / "other")
     with pytest.raises(ValueError, match="other has no imported results"):
