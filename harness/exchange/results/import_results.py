@@ -1,7 +1,6 @@
 """Results that were measured elsewhere, into the store."""
 
-import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,7 +27,6 @@ from harness.execution.lease import RECORDING, lease
 from harness.store.recorded import (
     IMPORTED_EXAMPLES,
     IMPORTED_SCORES,
-    REPLACED_SOURCES,
     imported_examples,
     imported_scores,
 )
@@ -82,9 +80,7 @@ def import_results(
             )
         for name, table in new.items():  # with the types of the schema
             pq.write_table(table, Path(folder) / name)
-        if replaced:
-            _write_replaced(Path(folder), replaced)
-        store.record_import(path.name, Path(folder))
+        store.record_import(path.name, Path(folder), replaced)
     return Imported(scores[is_new], int((~is_new).sum()))
 
 
@@ -104,14 +100,8 @@ def remove_imported(source: str, store: Store) -> int:
     if source not in sources:
         raise ValueError(unknown_name("the source of imported results", source, sources))
     with TemporaryDirectory() as folder, lease(store.root / RECORDING):
-        _write_replaced(Path(folder), [source])
-        store.record_import(f"without {source}", Path(folder))
+        store.record_import(f"without {source}", Path(folder), [source])
     return int((imported["source"] == source).sum())
-
-
-def _write_replaced(folder: Path, sources: Iterable[str]) -> None:
-    content = json.dumps(sorted(set(sources)), ensure_ascii=False)
-    (folder / REPLACED_SOURCES).write_text(content, encoding="utf-8")
 
 
 def _new_scores(
