@@ -10,7 +10,7 @@ import pandas as pd
 from rich.console import Console
 
 from harness.analysis.frames.scores import probes_frame, scores_frame
-from harness.analysis.recording import is_recorded, record_results
+from harness.analysis.recording import record_results
 from harness.analysis.results import Results
 from harness.analysis.seed_spread import spread_in
 from harness.analysis.statistics.bootstrap import Runs
@@ -154,8 +154,7 @@ class Study:
             StagesFailedError: stages failed; the results of the others are kept.
         """
         self.last_run = run_plan(self.plan, self.store, jobs, console, executor, address)
-        if self.last_run.computed or not is_recorded(self.store, self.name):
-            record_results(self.results)
+        record_results(self.results)
         if raise_on_failure:
             self.last_run.raise_failures(self.plan)
         return self

@@ -14,7 +14,6 @@ from harness.store.recorded import (
     SPEC_FILE,
     STAGES_FILE,
 )
-from harness.store.store import Store
 
 RECORDED = ("loss", "bits_per_byte", "flops", "parameters", "pretraining_seconds")
 """Quantities that boards over a store can show."""
@@ -23,7 +22,7 @@ RECORDED = ("loss", "bits_per_byte", "flops", "parameters", "pretraining_seconds
 def record_results(results: Results) -> None:
     """Stores the specification of the experiment, with the number of fine-tuning runs by arm and
     task (`runs`) and the lengths of sentence-transformers models (`own_lengths`), its scores and
-    quantities so far, and the keys of its stages."""
+    quantities so far, and the keys of its stages; unless the latest record is the same."""
     import yaml
 
     resolved = {
@@ -39,12 +38,9 @@ def record_results(results: Results) -> None:
         (folder / QUICK_SPEC_FILE).write_text(json.dumps(resolved))
         (folder / QUANTITIES_FILE).write_text(json.dumps(recorded_quantities(results)))
         (folder / STAGES_FILE).write_text(json.dumps(list(results.plan.stages)))
-        results.store.record_experiment(results.experiment.name, results.suite.name, folder)
-
-
-def is_recorded(store: Store, name: str) -> bool:
-    """Whether the latest record of an experiment is intact, and of a version with quantities."""
-    return store.is_recorded(name) and (store.experiments()[name] / QUANTITIES_FILE).is_file()
+        name, store = results.experiment.name, results.store
+        if not store.is_recorded(name, folder):
+            store.record_experiment(name, results.suite.name, folder)
 
 
 def recorded_quantities(results: Results) -> dict[str, dict[str, list[float]]]:

@@ -84,9 +84,11 @@ def import_(
     from harness.store.store import Store
 
     beside = {examples_path(one) for one in files}  # `*.parquet` gives these, too
+    imported: set[str] = set()
     for file in (one for one in files if one not in beside):
         with options.clear_errors():
-            done = import_results(file, Store(store), replace)
+            done = import_results(file, Store(store), replace, imported)
+        imported.update(done.scores["source"])
         line = f"{number_of(len(done.scores), 'score')} imported"
         if done.known:
             line += f", {done.known} left out, as the store has them"

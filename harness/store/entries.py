@@ -4,9 +4,11 @@ import hashlib
 import json
 import math
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from harness.store.params import join_params, split_params
 
 KEY, KIND, LABEL, DIGEST = "harness.key", "harness.kind", "harness.label", "harness.digest"
 MADE_WITH = "harness.made_with"
@@ -14,6 +16,9 @@ ADOPTED = "harness.adopted"
 LEFT_OUT = "harness.left_out"
 NAME, SUITE = "harness.experiment", "harness.suite"
 IMPORT = "harness.import"
+REPLACED = "harness.replaced_sources"
+"""Tag of an import with the sources whose earlier results no longer count, one a line; in parts, if
+it is long."""
 CHECKSUM = "harness.checksum"
 """Tag with the checksum of a run; runs of earlier versions have none."""
 OWN = "harness."
@@ -43,6 +48,18 @@ class Entry:
             return False
         known = self.tags.get(CHECKSUM)
         return known is None or known == checksum(self.tags, self.metrics, self.start_time)
+
+    @property
+    def replaced(self) -> frozenset[str]:
+        """The sources whose results no longer count where they were imported before."""
+        texts = {str(name): str(text) for name, text in self.tags.items()}  # if it is damaged
+        parts = {name: text for name, text in texts.items() if name.startswith(REPLACED)}
+        return frozenset(join_params(parts).get(REPLACED, "").splitlines())
+
+
+def replaced_tags(sources: Collection[str]) -> dict[str, str]:
+    """The tags of an import that replaces earlier results; none without sources."""
+    return split_params({REPLACED: "\n".join(sorted(sources))} if sources else {})
 
 
 def entry_of(run: Any) -> Entry:

@@ -58,6 +58,8 @@ class LeftOut:
         tags = self.entry.tags
         if NAME in tags:
             return "run it again"
+        if self.entry.replaced:
+            return "its sources are left out until they are imported again with --replace"
         return "run its experiment again" if KEY in tags else "import it again"
 
 
@@ -144,6 +146,14 @@ class FinishedRuns:
             return [one for one in tagged if value is None or one.tags[tag] == value]
         condition = f"tags.`{tag}` = '{value}'"
         return self.marked(tag) if value is None else self._searched(condition)
+
+    def with_damaged(self, tag: str) -> list[Entry]:
+        """`tagged`, and the damaged runs with the tag, which do not count."""
+        intact = self.tagged(tag)
+        damaged = [one.entry for one in self.left_out.values() if tag in one.entry.tags]
+        found = {one.run_id: one for one in (*damaged, *intact)}.values()
+        # As text: the time of a damaged run may be no number.
+        return sorted(found, key=lambda one: (str(one.start_time), one.run_id))
 
     def marked(self, mark: str, names: Collection[str] | None = None) -> list[Entry]:
         """Finished runs with the tag `mark`, one of MARKS, and one of its values `names` (null:

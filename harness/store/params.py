@@ -45,7 +45,8 @@ def flatten(spec: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 def unflatten(params: Mapping[str, str]) -> dict[str, Any]:
     """The inverse of `flatten`, from values that MLflow has turned into text.
 
-    Text that reads as a Python literal (a number, a list, None) becomes that value.
+    Text that reads as a Python literal (a number, a list, None) becomes that value, except the keys
+    of `parents`, whose digits may be a number's.
     """
     tree: dict[str, Any] = {}
     for path, text in params.items():
@@ -54,7 +55,7 @@ def unflatten(params: Mapping[str, str]) -> dict[str, Any]:
         for parent in parents:
             branch = branch.setdefault(parent, {})
         try:
-            branch[name] = ast.literal_eval(text)
+            branch[name] = text if parents[:1] == ["parents"] else ast.literal_eval(text)
         except (ValueError, SyntaxError, TypeError):
             branch[name] = text
     return tree

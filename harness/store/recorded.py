@@ -26,9 +26,6 @@ QUANTITIES_FILE = "quantities.json"
 QUICK_SPEC_FILE = "experiment.json"
 """The content of SPEC_FILE, which takes thirty times as long to read."""
 IMPORTED_SCORES, IMPORTED_EXAMPLES = "scores.parquet", "examples.parquet"
-REPLACED_SOURCES = "replaced_sources.json"
-"""File of an import with the sources whose earlier results no longer count; alone in its folder
-where they were removed."""
 
 
 @dataclass(frozen=True)
@@ -113,12 +110,11 @@ def imported_examples(store: Store, source: str, experiment: str, arm: str) -> p
     """The imported examples of an arm, with the columns of `docs/results.md`; empty if it has
     none."""
     wanted = [("source", "==", source), ("experiment", "==", experiment), ("arm", "==", arm)]
-    frames: list[pd.DataFrame] = []
-    for folder in store.imports():
-        if source in replaced_sources(folder):
-            frames.clear()
-        if (folder / IMPORTED_EXAMPLES).is_file():
-            frames.append(pd.read_parquet(folder / IMPORTED_EXAMPLES, filters=wanted))
+    frames = [
+        pd.read_parquet(folder / IMPORTED_EXAMPLES, filters=wanted)
+        for folder, replaced in store.imports().items()
+        if source not in replaced and (folder / IMPORTED_EXAMPLES).is_file()
+    ]
     empty = pd.DataFrame({"task": [], "pretrain_seed": [], "finetune_seed": []}, dtype="string")
     return pd.concat(frames, ignore_index=True) if frames else empty
 
@@ -126,17 +122,8 @@ def imported_examples(store: Store, source: str, experiment: str, arm: str) -> p
 def imported_scores(store: Store) -> pd.DataFrame | None:
     """All imported scores; null if there are none."""
     frames: list[pd.DataFrame] = []
-    for folder in store.imports():
-        if replaced := replaced_sources(folder):
-            frames = [frame[~frame["source"].isin(replaced)] for frame in frames]
-        if (folder / IMPORTED_SCORES).is_file():
-            frames.append(pd.read_parquet(folder / IMPORTED_SCORES))
+    for folder, replaced in store.imports().items():
+        frame = pd.read_parquet(folder / IMPORTED_SCORES)
+        frames.append(frame[~frame["source"].isin(replaced)] if replaced else frame)
     frames = [frame for frame in frames if len(frame)]
     return pd.concat(frames, ignore_index=True) if frames else None
-
-
-def replaced_sources(folder: Path) -> list[str]:
-    """The sources whose earlier results the import in `folder` replaces."""
-    path = folder / REPLACED_SOURCES
-    found: list[str] = json.loads(path.read_bytes()) if path.is_file() else []
-    return found

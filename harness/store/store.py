@@ -1,14 +1,14 @@
 """The store of finished stages, recorded experiments and imported results."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.core.files import file_exists, output_folder
-from harness.store.artifacts import IntactFiles, digest
+from harness.store.artifacts import IntactFiles, digest, digest_of
 from harness.store.entries import (
     ADOPTED,
     DIGEST,
@@ -19,9 +19,11 @@ from harness.store.entries import (
     LEFT_OUT,
     MADE_WITH,
     NAME,
+    REPLACED,
     SUITE,
     Entry,
     TrackedRun,
+    replaced_tags,
 )
 from harness.store.finished_runs import DATABASE, FinishedRuns
 from harness.store.outages import place_of
@@ -172,20 +174,30 @@ class Store:
         damaged = {one.entry.tags.get(NAME) for one in self.runs.left_out.values()}
         return {name: folder for name, folder in folders.items() if folder and name not in damaged}
 
-    def is_recorded(self, experiment: str) -> bool:
-        """Whether the latest record of an experiment is intact, and of a version with digests."""
+    def is_recorded(self, experiment: str, folder: Path) -> bool:
+        """Whether the latest record of an experiment is intact, and a copy of `folder`."""
         latest = self.runs.tagged(NAME, experiment)[-1:]
-        return experiment in self.experiments() and all(DIGEST in one.tags for one in latest)
+        same = [one.tags.get(DIGEST) for one in latest] == [digest(folder)]
+        return same and experiment in self.experiments()
 
-    def record_import(self, name: str, folder: Path) -> None:
-        """Stores results that were measured elsewhere: a copy of `folder`."""
-        tags = {IMPORT: name, DIGEST: digest(folder)}
+    def record_import(self, name: str, folder: Path, replaced: Collection[str] = ()) -> None:
+        """Stores results that were measured elsewhere: a copy of `folder`, which may be empty, in
+        place of all earlier ones of the sources `replaced`."""
+        tags = {IMPORT: name, DIGEST: digest(folder), **replaced_tags(replaced)}
         self._server.add(f"import: {name}", tags, {}, {}, folder)
+        if replaced:
+            self.runs.replace(REPLACED, tags[REPLACED])
 
-    def imports(self) -> list[Path]:
-        """Folders of the results that were measured elsewhere, in the order of their import, of
-        those that are intact."""
-        return [folder for entry in self.runs.tagged(IMPORT) if (folder := self._folder(entry))]
+    def imports(self) -> dict[Path, frozenset[str]]:
+        """Folder of results that were measured elsewhere to the sources that were replaced or
+        removed since, in the order of their import, of those that are intact."""
+        found, replaced = dict[Path, frozenset[str]](), frozenset[str]()
+        for entry in reversed(self.runs.with_damaged(IMPORT)):
+            has_files = entry.tags.get(DIGEST) != digest_of({})
+            if has_files and entry.is_intact and (folder := self._folder(entry)):
+                found[folder] = replaced
+            replaced |= entry.replaced
+        return dict(reversed(found.items()))
 
     def fetch(self, record: StageResult) -> Path | None:
         """The folder of a stage's files; null if they are missing or changed.

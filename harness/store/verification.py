@@ -85,8 +85,8 @@ def find_damage(store: Store, results: Iterable[StageResult]) -> list[Damage]:
     ]
     store.experiments(), store.imports()  # leave out what is damaged
     for run, one in store.runs.left_out.items():
-        # A failed run of an experiment would bring back the one before, which may differ.
-        marked = "" if NAME in one.entry.tags else run
+        # If it failed, it would bring back what was before it, which may differ.
+        marked = "" if NAME in one.entry.tags or one.entry.replaced else run
         what = f"{one.damaged} is damaged"
         found.append(Damage(one.name, what, str(one.entry.artifact_uri), marked, one.repair))
     database = store.runs.database

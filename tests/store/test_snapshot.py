@@ -57,7 +57,7 @@ def test_experiments_and_imports_agree_with_mlflow(made: Path) -> None:
         assert store.runs.tagged(tag) == store._server.search(f"tags.`{tag}` != ''")
     gone = store.runs.tagged(IMPORT)[0]
     store._server.fail(gone.run_id)
-    assert store.imports() == []
+    assert store.imports() == {}
 
 
 def test_runs_are_read_in_chunks(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:

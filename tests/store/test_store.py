@@ -411,6 +411,12 @@ def test_long_params_are_read_back(store: Store, folder: Path) -> None:
     assert store.spec(record) == spec
 
 
+@pytest.mark.parametrize("key", ["1234567890123456", "12345678e0123456", "0x12345678901234"])
+def test_a_key_that_reads_as_a_number_is_text(key: str) -> None:
+    spec = {"parents": {"tokenizer": key}, "steps": 1}
+    assert unflatten({name: str(value) for name, value in flatten(spec).items()}) == spec
+
+
 def test_a_spec_is_read_back() -> None:
     params = {"a.b": "1", "a.c": "('x', 2)", "d": "None", "e": "words, of text", "f": "1e-05"}
     assert unflatten(params) == {

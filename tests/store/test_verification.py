@@ -57,7 +57,7 @@ def test_every_kind_of_damage_is_found_and_marked_where_it_can_be(store: Store) 
     assert found[0].problem == CHANGED and Path(found[0].place).is_dir()
     assert repair(store, found) == [found[1]]
     again = Store(store.root)
-    assert again.finished() == {"k1": first} and again.imports() == []
+    assert again.finished() == {"k1": first} and again.imports() == {}
     assert [one.name for one in find_damage(again, again.finished().values())] == names[1:2]
     again.record_experiment("one", "s", store.root.with_name("out"))
     assert find_damage(again, again.finished().values()) == []

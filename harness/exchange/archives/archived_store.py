@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.analysis.recording import is_recorded, record_results
+from harness.analysis.recording import record_results
 from harness.analysis.results import Results
 from harness.exchange.archives.manifest import ArchivedStage
 from harness.exchange.archives.read_archive import Archive, opened
@@ -100,7 +100,7 @@ def restore_archive(path: Path, plan: Plan, store: Store) -> list[str]:
         restored = [one.key for one in missing if _record(one, archive.folder / one.key, store)]
         keep_declared(store.root, name, archive.manifest.declared)
     results = Results(plan, store)
-    if results.finished and (restored or not is_recorded(store, name)):
+    if results.finished:
         record_results(results)
     return restored
 

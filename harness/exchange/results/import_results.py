@@ -1,7 +1,6 @@
 """Results that were measured elsewhere, into the store."""
 
-import json
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,7 +27,6 @@ from harness.execution.lease import RECORDING, lease
 from harness.store.recorded import (
     IMPORTED_EXAMPLES,
     IMPORTED_SCORES,
-    REPLACED_SOURCES,
     imported_examples,
     imported_scores,
 )
@@ -48,12 +46,16 @@ class Imported:
     """Scores that were left out, as the store has them."""
 
 
-def import_results(path: Path, store: Store, replace: bool = False) -> Imported:
+def import_results(
+    path: Path, store: Store, replace: bool = False, kept: Collection[str] = ()
+) -> Imported:
     """Imports the scores in `path` that the store does not have, and the examples in the file
     beside it.
 
     Args:
         replace: whether they take the place of all earlier imports of their sources.
+        kept: sources whose earlier imports are kept nonetheless, such as those of another file
+            that was imported with this one.
 
     Raises:
         ValueError: the files do not follow the schema, the store has all the results already, or an
@@ -68,18 +70,17 @@ def import_results(path: Path, store: Store, replace: bool = False) -> Imported:
         _check_examples(examples, tables[IMPORTED_EXAMPLES].to_pandas(), scores)
     store.create_folder()
     with TemporaryDirectory() as folder, lease(store.root / RECORDING):
-        is_new = _new_scores(path, scores, store, None if replace else imported_scores(store))
+        replaced = set(scores["source"]) - set(kept) if replace else set()
+        is_new = _new_scores(path, scores, store, replaced)
         new = {IMPORTED_SCORES: tables[IMPORTED_SCORES].filter(pa.array(is_new))}
         if IMPORTED_EXAMPLES in tables:
-            known = set() if replace else _known_runs(scores[is_new], store)
+            known = _known_runs(scores[is_new & ~scores["source"].isin(replaced)], store)
             new[IMPORTED_EXAMPLES] = _of_runs(
                 tables[IMPORTED_EXAMPLES], {*_runs(scores[is_new])} - known
             )
         for name, table in new.items():  # with the types of the schema
             pq.write_table(table, Path(folder) / name)
-        if replace:
-            _write_replaced(Path(folder), scores["source"])
-        store.record_import(path.name, Path(folder))
+        store.record_import(path.name, Path(folder), replaced)
     return Imported(scores[is_new], int((~is_new).sum()))
 
 
@@ -99,29 +100,24 @@ def remove_imported(source: str, store: Store) -> int:
     if source not in sources:
         raise ValueError(unknown_name("the source of imported results", source, sources))
     with TemporaryDirectory() as folder, lease(store.root / RECORDING):
-        _write_replaced(Path(folder), [source])
-        store.record_import(f"without {source}", Path(folder))
+        store.record_import(f"without {source}", Path(folder), [source])
     return int((imported["source"] == source).sum())
 
 
-def _write_replaced(folder: Path, sources: Iterable[str]) -> None:
-    content = json.dumps(sorted(set(sources)), ensure_ascii=False)
-    (folder / REPLACED_SOURCES).write_text(content, encoding="utf-8")
-
-
 def _new_scores(
-    path: Path, scores: pd.DataFrame, store: Store, imported: pd.DataFrame | None
+    path: Path, scores: pd.DataFrame, store: Store, replaced: Collection[str]
 ) -> np.ndarray:
-    """[num_scores], whether a score is not among those imported before and the store did not
-    compute it.
+    """[num_scores], whether a score is not among those imported before, those of replaced sources
+    left out, and the store did not compute it.
 
     Raises:
         ValueError: it has all, or one that was imported with another value or protocol.
     """
     own = scores["stage"].isin(store.finished(scores["stage"].dropna().unique()))
     before = pd.Series(False, scores.index)
-    if imported is not None:
-        facts = imported[[*IDENTITY, "value", "protocol_digest"]]
+    if (imported := imported_scores(store)) is not None:
+        kept = imported[~imported["source"].isin(replaced)]
+        facts = kept[[*IDENTITY, "value", "protocol_digest"]]
         known = scores[IDENTITY].merge(facts, "left", IDENTITY, indicator=True)
         before = (known["_merge"] == "both").set_axis(scores.index)
         same = (known["value"] == scores["value"]) | (

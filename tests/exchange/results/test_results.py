@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sqlite3
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -43,8 +44,11 @@ from harness.leaderboard.table import Score, Table
 from harness.models import SIZES
 from harness.plan.protocol import protocol_digest, protocol_text
 from harness.pretraining.recipes.small_sizes import evaluation_settings
+from harness.store.entries import IMPORT
 from harness.store.recorded import imported_examples, imported_scores, recorded_experiments
+from harness.store.run_files import local_path
 from harness.store.store import Store
+from harness.store.verification import find_damage, repair
 from harness.study import Study
 from harness.tasks import SUITES
 from harness.tasks.scores import save_counts
@@ -235,6 +239,18 @@ def test_a_file_replaces_all_earlier_imports_of_its_source(file: Path, tmp_path:
     assert len(imported_examples(store, "lab y", "two", "none")) == 4
 
 
+def test_files_of_one_command_do_not_replace_each_other(file: Path, tmp_path: Path) -> None:
+    store, more = Store(tmp_path / "other"), with_another_seed(file, tmp_path / "more.parquet")
+    import_results(more, store)
+    rewritten(more, pretrain_seed=[2, 3], stage=None)
+    examples_path(more).unlink()
+    command = ["results", "import", str(rewritten(file, value=0.5)), str(more), "--replace"]
+    assert CliRunner().invoke(app, [*command, "--store", str(store.root)]).exit_code == 0
+    kept = imported_scores(store)
+    assert kept is not None and kept["pretrain_seed"].tolist() == [0, 2, 3]
+    assert len(imported_examples(store, "lab x", "two", "none")) == 4
+
+
 def test_the_results_of_a_source_are_removed(file: Path, tmp_path: Path) -> None:
     store = Store(tmp_path / "other")
     with pytest.raises(ValueError, match="other has no imported results"):
@@ -252,6 +268,35 @@ def test_the_results_of_a_source_are_removed(file: Path, tmp_path: Path) -> None
     assert len(imported_examples(store, "lab x", "two", "none")) == 4
     remove_imported("lab x", store), remove_imported("lab y", store)
     assert imported_scores(store) is None
+
+
+@pytest.mark.parametrize("harm", ["file", "record"])
+def test_replaced_and_removed_results_stay_out_after_damage(
+    file: Path, tmp_path: Path, harm: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = Store(tmp_path / "other")
+    import_results(file, store)
+    import_results(rewritten(file, value=0.5), store, replace=True)
+    _import_of_another_source(file, tmp_path, store)
+    remove_imported("lab y", store)
+    for run in store.runs.tagged(IMPORT)[1::2]:  # the replacement and the removal
+        if harm == "file":
+            for path in local_path(run.artifact_uri).rglob("*"):
+                path.write_bytes(path.read_bytes() + b" ")
+        else:
+            with sqlite3.connect(store.runs.database) as tables:
+                tables.execute(
+                    "update runs set start_time = start_time + 1 where run_uuid = ?", [run.run_id]
+                )
+    again = Store(store.root)
+    assert imported_scores(again) is None and imported_examples(again, "lab x", "two", "none").empty
+    line = "import results.parquet is left out: {} is damaged; its sources are left out until they "
+    line += "are imported again with --replace"
+    what = "a file of it" if harm == "file" else "its record in mlflow.db"
+    assert line.format(what) in caplog.messages
+    assert repair(again, found := find_damage(again, [])) == found  # marking would undo the removal
+    assert len(import_results(file, again, replace=True).scores) == 1
+    assert "import results.parquet" not in [one.name for one in find_damage(again, [])]
 
 
 def _import_of_another_source(file: Path, folder: Path, store: Store) -> None:
