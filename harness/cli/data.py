@@ -205,7 +205,11 @@ def show_command(
         is_remote = "MLFLOW_TRACKING_URI" in os.environ
         results = Store(store) if is_remote else existing_store(store)
         with options.err.status("") as status:
-            name, found = shown_batch(plan, arm, step, results, status.update)
+
+            def report(what: str) -> None:
+                status.update(Text(what))
+
+            name, found = shown_batch(plan, arm, step, results, report)
         lines = [Text(f"{name}, update {step:,}: {len(found)} sequences")]
         lines += [line for row in found[:rows] for line in _lines(row)]
         for line in lines:

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 
 WIDE = 10_000
 """Columns of an output that is no terminal: files and pipes get tables uncut."""
-out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else WIDE)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+PLAIN: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False, "soft_wrap": True}
+"""Of consoles that print text of users as it is, of which `[/INST]` is no markup."""
+out = Console(**PLAIN, width=None if sys.stdout.isatty() else WIDE)
+err = Console(**PLAIN, stderr=True)
 
 Experiment = Annotated[
     Path,

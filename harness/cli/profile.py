@@ -34,6 +34,8 @@ def profile(
 ) -> None:
     """Shows where the time of pretraining an arm goes. Trains a few updates, stores nothing, and
     shows speed and memory, too."""
+    from rich.text import Text
+
     from harness.core.files import output_folder
     from harness.execution.profile import profile_stage
     from harness.execution.profile_inputs import profiled_stage
@@ -51,7 +53,7 @@ def profile(
         with options.err.status("") as status:
 
             def report(what: str, done: int, total: int) -> None:
-                status.update(f"{what}: {done} of {total}" if total else what)
+                status.update(Text(f"{what}: {done} of {total}" if total else what))
                 if not total and not options.err.is_terminal:
                     options.err.print(what, markup=False)
 
