@@ -432,6 +432,11 @@ def test_the_commands(filled: Study, archive: Path, tmp_path: Path) -> None:
     store = ("--store", str(tmp_path / "runs"))
     code, output = call("archive", str(file), str(out), *store)
     assert code == 2 and "kept was never run in the store" in output and not out.exists()
+    other = tmp_path / "other.yaml"
+    other.write_text("name: other")
+    code, output = call("archive", str(file), str(other), "--store", str(filled.folder))
+    assert (code, output) == (2, f"{other} must be a file that ends with .tar.xz\n")
+    assert other.read_text() == "name: other"
     code, output = call("archive", str(file), str(out), "--store", str(filled.folder))
     total = len(filled.plan.stages)
     assert code == 0 and f"stages.tar.xz: {total} of {total} stages, " in output
@@ -439,8 +444,8 @@ def test_the_commands(filled: Study, archive: Path, tmp_path: Path) -> None:
     code, output = call("restore", str(file), str(out), *store)
     assert code == 0 and f"{total} stages restored" in output
     assert f"kept: {total} of {total} stages are done" in output and "data" not in output
-    other = ("--set", "pretrain.tokenizer.vocab_size=400", "--store", str(tmp_path / "other"))
-    code, output = call("restore", str(file), str(out), *other)
+    changed = ("--set", "pretrain.tokenizer.vocab_size=400", "--store", str(tmp_path / "other"))
+    code, output = call("restore", str(file), str(out), *changed)
     assert code == 0 and f"kept: 0 of {total} stages are done" in output
     assert "no stage of the archive is one of the experiment as it is planned here" in output
     assert f"{total} of {total} stages done" in call("status", str(file), *store)[1]
