@@ -139,18 +139,26 @@ def load_study(
 
 
 def changes_or_archived(
-    set_: list[str] | None, variant: list[str] | None, archive: Path
+    experiment: Path, set_: list[str] | None, variant: list[str] | None, archive: Path
 ) -> tuple[list[str], list[str]]:
     """The values of `--set` and `--variant`; without both, those with which an archive was written.
 
     Raises:
-        ValueError: the file is no archive.
+        ValueError: the file is no archive, or names plug-ins that the experiment does not.
     """
     from harness.exchange.archives.read_archive import read_manifest
+    from harness.experiment.declared_plugins import named_plugins
 
     if set_ or variant:
         return list(set_ or ()), list(variant or ())
     manifest = read_manifest(archive)
+    own = named_plugins(experiment, (), manifest.variants)
+    new = named_plugins(experiment, manifest.overrides, manifest.variants) - own
+    require(
+        not new,
+        f"{archive} was written with plug-ins that {experiment} does not list: "
+        f"{', '.join(sorted(new))}; if you trust their code, list them in its field plugins",
+    )
     return list(manifest.overrides), list(manifest.variants)
 
 

@@ -513,6 +513,22 @@ def test_variants_and_overrides_need_not_be_given_again(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("override", ["plugins=[planted]", " plugins = \n- planted"])
+def test_an_archive_cannot_name_code(
+    override: str, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Plug-ins that the experiment does not list are not imported."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "planted.py").write_text("raise SystemExit('imported')")
+    file, evil = tmp_path / "kept.yaml", tmp_path / "evil.tar.xz"
+    file.write_text(yaml.safe_dump(EXPERIMENT))
+    changed(archive, evil, of_manifest(overrides=[override]))
+    expected = f"{evil} was written with plug-ins that {file} does not list: planted; if you trust "
+    for words in (["report", file, "--archive", evil], ["restore", file, evil]):
+        result = CliRunner().invoke(app, [str(word) for word in words])
+        assert result.exit_code == 2 and result.output.startswith(expected), result.output
+
+
 def test_hidden_texts(filled: Study, tmp_path: Path) -> None:
     """Texts are digests, of which equal ones are equal; scores, reports and restored stages do not
     change by it."""
