@@ -193,6 +193,19 @@ def require(condition: bool, message: str) -> None:
         raise ValueError(message)
 
 
+def make_folder_of(file: Path, option: str) -> None:
+    """Makes the folder of a file that an option names, before the computation whose results go
+    there.
+
+    Raises:
+        ValueError: it is a folder, or its own folder cannot be written.
+    """
+    from harness.core.files import output_folder
+
+    require(not file.is_dir(), f"{option} must be a file, but {file} is a folder")
+    output_folder(file.parent).mkdir(parents=True, exist_ok=True)
+
+
 @contextmanager
 def clear_errors() -> Iterator[None]:
     """Prints a ValueError, an OSError or an error of a plug-in in the block in place of a

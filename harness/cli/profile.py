@@ -36,7 +36,6 @@ def profile(
     shows speed and memory, too."""
     from rich.text import Text
 
-    from harness.core.files import output_folder
     from harness.execution.profile import profile_stage
     from harness.execution.profile_inputs import profiled_stage
     from harness.plan.factory import load_plan
@@ -44,8 +43,7 @@ def profile(
 
     with options.clear_errors():
         if trace:
-            options.require(not trace.is_dir(), f"--trace must be a file, but {trace} is a folder")
-            output_folder(trace.parent).mkdir(parents=True, exist_ok=True)
+            options.make_folder_of(trace, "--trace")
         plan = load_plan(experiment, set_ or (), variant or ())
         name, stage = profiled_stage(plan, arm)
         is_remote = "MLFLOW_TRACKING_URI" in os.environ
