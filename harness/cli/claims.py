@@ -85,6 +85,8 @@ def claims(
         seconds = _seconds(budget) if budget else float("inf")
         options.require(run or not budget, "--budget has an effect with --run only")
         found = [_priced(*of, store, jobs) for of in _tests_of(ids or []).items()]
+        if run:
+            options.make_folder_of(out, "--out")
     first = each_claim_once(found)
     every = first + _others(found, first)
     chosen = first if once else every
@@ -93,9 +95,13 @@ def claims(
     options.out.print(f"each claim once: {_sum(first)}; all: {_sum(every)}", markup=False)
     if not run:
         return
-    for one in _within(chosen, seconds):
-        _compute(one, jobs)
-    _write_board(store / "reports", out)
+    failed = [one.file.stem for one in _within(chosen, seconds) if not _compute(one, jobs)]
+    try:
+        _write_board(store / "reports", out)
+    finally:
+        if failed:
+            options.err.print(f"experiments with failed stages: {', '.join(failed)}", style="red")
+            raise typer.Exit(options.FAILED)
 
 
 def _seconds(text: str) -> float:
@@ -194,8 +200,8 @@ def _sum(found: Sequence[Priced]) -> str:
     return f"{number_of(len(found), 'experiment')}, about {duration(seconds)}"
 
 
-def _compute(one: Priced, jobs: int | None) -> None:
-    """Runs an experiment; the failure of a stage does not stop the next experiment."""
+def _compute(one: Priced, jobs: int | None) -> bool:
+    """Runs an experiment; whether no stage failed, which does not stop the next experiment."""
     from harness.cli.run import compute
 
     assert one.study
@@ -204,6 +210,8 @@ def _compute(one: Priced, jobs: int | None) -> None:
     except typer.Exit as stop:
         if stop.exit_code != options.FAILED:
             raise
+        return False
+    return True
 
 
 def _write_board(reports: Path, out: Path) -> None:

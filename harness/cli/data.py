@@ -119,7 +119,9 @@ def stats_command(
         return track(documents, "documents", console=options.err, transient=True, total=None)
 
     with options.clear_errors(), saved_input(corpus) as name:
-        is_experiment = Path(name).suffix in (".yaml", ".yml")
+        is_experiment = _is_experiment(name)
+        given = is_experiment or not (set_ or variant)
+        options.require(given, f"--set and --variant are of experiments, but {corpus} is a corpus")
         corpora = (
             corpora_of(load_plan(Path(name), set_ or (), variant or ()).arms)
             if is_experiment
@@ -135,6 +137,17 @@ def stats_command(
             from harness.report.figures.corpus import lengths
 
             write_atomically(svg, lengths(found))
+
+
+def _is_experiment(name: str) -> bool:
+    """Whether a name is that of an experiment; corpora and files of text come first."""
+    from harness.core.files import user_path
+    from harness.core.shipped import shipped_experiments
+    from harness.data.corpora import CORPORA
+
+    is_text = name in CORPORA or user_path(name).exists()
+    is_shipped = name in shipped_experiments() and not is_text
+    return is_shipped or Path(name).suffix in (".yaml", ".yml")
 
 
 @contextmanager
@@ -205,7 +218,11 @@ def show_command(
         is_remote = "MLFLOW_TRACKING_URI" in os.environ
         results = Store(store) if is_remote else existing_store(store)
         with options.err.status("") as status:
-            name, found = shown_batch(plan, arm, step, results, status.update)
+
+            def report(what: str) -> None:
+                status.update(Text(what))
+
+            name, found = shown_batch(plan, arm, step, results, report)
         lines = [Text(f"{name}, update {step:,}: {len(found)} sequences")]
         lines += [line for row in found[:rows] for line in _lines(row)]
         for line in lines:

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 
 WIDE = 10_000
 """Columns of an output that is no terminal: files and pipes get tables uncut."""
-out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else WIDE)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+PLAIN: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False, "soft_wrap": True}
+"""Of consoles that print text of users as it is, of which `[/INST]` is no markup."""
+out = Console(**PLAIN, width=None if sys.stdout.isatty() else WIDE)
+err = Console(**PLAIN, stderr=True)
 
 Experiment = Annotated[
     Path,
@@ -137,18 +139,26 @@ def load_study(
 
 
 def changes_or_archived(
-    set_: list[str] | None, variant: list[str] | None, archive: Path
+    experiment: Path, set_: list[str] | None, variant: list[str] | None, archive: Path
 ) -> tuple[list[str], list[str]]:
     """The values of `--set` and `--variant`; without both, those with which an archive was written.
 
     Raises:
-        ValueError: the file is no archive.
+        ValueError: the file is no archive, or names plug-ins that the experiment does not.
     """
     from harness.exchange.archives.read_archive import read_manifest
+    from harness.experiment.declared_plugins import named_plugins
 
     if set_ or variant:
         return list(set_ or ()), list(variant or ())
     manifest = read_manifest(archive)
+    own = named_plugins(experiment, (), manifest.variants)
+    new = named_plugins(experiment, manifest.overrides, manifest.variants) - own
+    require(
+        not new,
+        f"{archive} was written with plug-ins that {experiment} does not list: "
+        f"{', '.join(sorted(new))}; if you trust their code, list them in its field plugins",
+    )
     return list(manifest.overrides), list(manifest.variants)
 
 
@@ -181,6 +191,19 @@ def require(condition: bool, message: str) -> None:
     """
     if not condition:
         raise ValueError(message)
+
+
+def make_folder_of(file: Path, option: str) -> None:
+    """Makes the folder of a file that an option names, before the computation whose results go
+    there.
+
+    Raises:
+        ValueError: it is a folder, or its own folder cannot be written.
+    """
+    from harness.core.files import output_folder
+
+    require(not file.is_dir(), f"{option} must be a file, but {file} is a folder")
+    output_folder(file.parent).mkdir(parents=True, exist_ok=True)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from harness.analysis.look_power import looks_line
 from harness.analysis.power import SeedSpread, power_line
@@ -56,7 +57,7 @@ def print_plan(known: Outlook, console: Console, spread: SeedSpread | None = Non
         ValueError: a file of a task does not match its declaration.
     """
     plan, experiment = known.plan, known.plan.experiment
-    console.print(f"[bold]{experiment.name}[/bold]: {experiment.question}")
+    console.print(Text.assemble((experiment.name, "bold"), f": {experiment.question}"))
     for comparison in experiment.expectations:
         console.print(f"expected: {comparison.declared_as}", markup=False)
     for change in _variants(plan.declaration):

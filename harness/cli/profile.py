@@ -34,7 +34,8 @@ def profile(
 ) -> None:
     """Shows where the time of pretraining an arm goes. Trains a few updates, stores nothing, and
     shows speed and memory, too."""
-    from harness.core.files import output_folder
+    from rich.text import Text
+
     from harness.execution.profile import profile_stage
     from harness.execution.profile_inputs import profiled_stage
     from harness.plan.factory import load_plan
@@ -42,8 +43,7 @@ def profile(
 
     with options.clear_errors():
         if trace:
-            options.require(not trace.is_dir(), f"--trace must be a file, but {trace} is a folder")
-            output_folder(trace.parent).mkdir(parents=True, exist_ok=True)
+            options.make_folder_of(trace, "--trace")
         plan = load_plan(experiment, set_ or (), variant or ())
         name, stage = profiled_stage(plan, arm)
         is_remote = "MLFLOW_TRACKING_URI" in os.environ
@@ -51,7 +51,7 @@ def profile(
         with options.err.status("") as status:
 
             def report(what: str, done: int, total: int) -> None:
-                status.update(f"{what}: {done} of {total}" if total else what)
+                status.update(Text(f"{what}: {done} of {total}" if total else what))
                 if not total and not options.err.is_terminal:
                     options.err.print(what, markup=False)
 

@@ -33,7 +33,7 @@ def report(
     with options.clear_errors(), ExitStack() as stack:
         folder = output_folder(out_folder) if out_folder else None
         if archive:
-            changes = options.changes_or_archived(set_, variant, archive)
+            changes = options.changes_or_archived(experiment, set_, variant, archive)
             study = Study(load(experiment, *changes), store)
             found = archived_stages(archive, study.declaration)
             study.plan, study.store = stack.enter_context(found)

@@ -24,7 +24,7 @@ def restore(
     from harness.exchange.archives.archived_store import restore_archive
 
     with options.clear_errors():
-        changes = options.changes_or_archived(set_, variant, file)
+        changes = options.changes_or_archived(experiment, set_, variant, file)
         study = options.load_study(experiment, *changes, store)
         restored = restore_archive(file, study.plan, study.store)
         done, total = len(study.results.finished), len(study.plan.stages)

@@ -8,6 +8,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from harness.core.counting import number_of
 from harness.execution.estimate import Estimate, estimate
@@ -214,7 +215,7 @@ class Display:
     def _table(self, running: Mapping[str, dict[str, Any]]) -> Table:
         table = Table.grid(padding=(0, 2))
         for kind, label, line in self._rows(running):
-            table.add_row(f"  {kind}", label, line)
+            table.add_row(f"  {kind}", Text(label), line)
         return table
 
     def _rows(self, running: Mapping[str, dict[str, Any]]) -> list[tuple[str, str, str]]:

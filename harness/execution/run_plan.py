@@ -61,6 +61,6 @@ def run_plan(
 
 def _default_console() -> Console:
     """Standard error, as standard output is the script's; quiet in notebooks, which have a bar."""
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
     console.quiet = console.is_jupyter
     return console

@@ -33,8 +33,8 @@ class Composition(ConfigModel):
         return (value,) if isinstance(value, str) else as_tuples(value)
 
 
-def compose(source: Source, variants: Sequence[str] = ()) -> Source:
-    """`source` merged into the files that it extends, with `variants` applied.
+def compose(source: Source, variants: Sequence[str] = (), overrides: Sequence[str] = ()) -> Source:
+    """`source` merged into the files that it extends, with `variants`, then `overrides` applied.
 
     Wrong fields and unknown names are reported to the source.
 
@@ -46,6 +46,8 @@ def compose(source: Source, variants: Sequence[str] = ()) -> Source:
     source.variants = tuple(declared)
     for name in variants:
         _apply(source, declared, name)
+    for override in overrides:
+        source.set(override)
     return source
 
 

@@ -24,13 +24,13 @@ from harness.experiment.checks import (
 )
 from harness.experiment.composition import compose, find
 from harness.experiment.data_checks import report_data_problems
+from harness.experiment.declared_plugins import load_plugins
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Experiment
 from harness.experiment.experiment_file import read_text
 from harness.experiment.messages import MAX_PROBLEMS, error_messages
 from harness.experiment.origins import value_place
 from harness.experiment.own_tasks import as_suite
-from harness.experiment.plugins import load_plugin
 from harness.experiment.recipe_defaults import DEFAULT_RECIPE, with_recipe_defaults
 from harness.experiment.source import DeclarationError, Place, Source
 from harness.experiment.yaml_reader import Keys
@@ -150,10 +150,8 @@ def variant_problems(declaration: Declaration) -> Iterator[str]:
 def _declaration(
     source: Source, overrides: Sequence[str], variants: Sequence[str], with_data: bool
 ) -> Declaration:
-    source = compose(source, variants)
-    for override in overrides:
-        source.set(override)
-    _load_plugins(source)
+    source = compose(source, variants, overrides)
+    load_plugins(source)
     as_suite(source)
     experiment, wrong = _experiment(source)
     if experiment is None:
@@ -168,23 +166,6 @@ def _declaration(
     return Declaration(
         experiment, tuple(arms), tuple(overrides), tuple(variants), source.path, source
     )
-
-
-def _load_plugins(source: Source) -> None:
-    """Loads the plug-ins, so that the fields can name their members.
-
-    Raises:
-        DeclarationError: one cannot be loaded; the names of its members would be reported, too.
-    """
-    names = source.data.get("plugins", [])
-    for index, name in enumerate(names if isinstance(names, list) else []):
-        try:
-            if isinstance(name, str):
-                file = source.place(("plugins", index)).file or source.path
-                load_plugin(name, file.resolve().parent)
-        except ValueError as error:
-            source.report(("plugins", index), f"plugins: {error}")
-            source.raise_problems()
 
 
 def _experiment(source: Source) -> tuple[Experiment | None, set[Any]]:

@@ -128,12 +128,12 @@ def answered(
     seed: int,
     compute: Compute,
 ) -> Predictor:
-    """Predicts the text that a network writes.
+    """Predicts the text that a network writes, computed in float32 as all prompts are.
 
     Args:
         protocol: `num_fewshot` demonstrations precede the question.
         train: examples from which demonstrations are drawn with `seed`.
-        compute: its device and precision.
+        compute: its device.
     """
     number = protocol.num_fewshot
     drawn = draw(train, number, seed) if number and train else None
@@ -141,6 +141,4 @@ def answered(
     head = InContextAnswers(task, protocol, own, drawn)
     network = head.make_model(load(model), Prompt())
     network = network.to(one_device(compute))
-    return lambda examples: predict(
-        network, head, head.encode(examples), examples, compute.precision
-    )
+    return lambda examples: predict(network, head, head.encode(examples), examples)

@@ -5,10 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
+from harness.cli import run
 from harness.cli.claims import Priced, each_claim_once
+from harness.cli.options import FAILED
 from harness.core import shipped
 from harness.execution.backends import BACKENDS
+from harness.study import Study
 from tests.cli.test_app import call
 
 QUICK = """
@@ -61,6 +65,37 @@ def test_experiments_are_computed_within_a_budget(
     assert "| E1 |" in (tmp_path / "board.md").read_text()
     code, output = call("claims", "E1", *options, "--jobs", "1")
     assert code == 0 and "done" in output and "stages were done already" in output
+
+
+def test_failed_stages_are_said_after_all_is_computed(
+    experiments: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compute = run.compute
+
+    def failing(study: Study, *given: Any) -> None:
+        if study.name == "first":
+            raise typer.Exit(FAILED)
+        compute(study, *given)
+
+    monkeypatch.setitem(BACKENDS, "processes", BACKENDS["serial"])
+    monkeypatch.setattr(run, "compute", failing)
+    board = tmp_path / "new" / "board.md"
+    options = ["--run", "--store", str(tmp_path / "runs"), "--out", str(board), "--jobs", "1"]
+    code, output = call("claims", "E1", "E2", *options)
+    assert code == 1 and "experiments with failed stages: first\n" in output
+    assert "| E2 |" in board.read_text()
+
+
+def test_a_board_that_cannot_be_written_is_refused_before_any_work(
+    experiments: dict[str, Path], tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    options = ["--run", "--store", str(tmp_path / "runs"), "--out"]
+    code, output = call("claims", "E1", *options, str(tmp_path / "file" / "board.md"))
+    assert code == 2 and "must be a new folder or a writable one" in output
+    code, output = call("claims", "E1", *options, str(tmp_path))
+    assert code == 2 and "--out must be a file" in output
+    assert not (tmp_path / "runs").exists()
 
 
 @dataclass(frozen=True)

@@ -93,6 +93,12 @@ def test_what_cannot_be_compared(study: Study, words: tuple[str, ...], message: 
     assert code == 2 and message in output and output.count("\n") == 1
 
 
+def test_the_path_of_a_report_is_printed_as_it_is(study: Study, tmp_path: Path) -> None:
+    """Brackets are no markup."""
+    code, output = call(study, "report", "EXP", "--out", str(tmp_path / "[red]own"))
+    assert code == 0 and str(tmp_path / "[red]own" / "index.html") in output.splitlines()
+
+
 def test_a_leaderboard_is_sorted_and_cut(study: Study) -> None:
     names = [
         line.split("|")[2].strip()

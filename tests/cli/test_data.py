@@ -94,6 +94,16 @@ def test_statistics_of_an_experiment_are_those_of_each_source(folder: Path) -> N
     ] or [row[:3] for row in rows] == [["masked,", "spans:", "own"], ["masked,", "spans:", "world"]]
 
 
+def test_statistics_of_a_shipped_experiment(folder: Path) -> None:
+    """By its name, with overrides; text of that name comes first."""
+    code, output = call("stats", "smoke", "--set", "pretrain.corpus.num_tokens=20_000")
+    assert code == 0 and "dynamic" in output, output
+    (folder / "smoke").mkdir()
+    (folder / "smoke" / "a.txt").write_text("one two three")
+    code, output = call("stats", "smoke")
+    assert code == 0 and "dynamic" not in output, output
+
+
 def test_held_out_text_of_its_own_has_a_row(folder: Path) -> None:
     (folder / "other.txt").write_text("\n\n".join(["one two three"] * 5))
     held_out = "pretrain.held_out={source: text, path: other.txt}"
@@ -131,6 +141,11 @@ def test_a_batch_is_printed_before_and_after_the_transform(folder: Path) -> None
         (("stats", "nothing"), "the corpus or file"),
         (("stats", "empty.txt"), "empty.txt must have documents with text, but has none"),
         (("stats", "own.jsonl", "--suite", "glu"), "the suite"),
+        (
+            ("stats", "own.jsonl", "--set", "seeds.pretrain=2"),
+            "--set and --variant are of experiments, but own.jsonl is a corpus",
+        ),
+        (("stats", "microworld", "--variant", "small"), "but microworld is a corpus"),
     ],
 )
 def test_bad_requests_are_one_line(folder: Path, words: tuple[str, ...], message: str) -> None:

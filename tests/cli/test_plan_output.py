@@ -2,13 +2,16 @@
 
 import re
 from io import StringIO
+from pathlib import Path
 
+import pytest
 from rich.console import Console
 
 from harness.cli.plan_output import print_plan
 from harness.execution.outlook import outlook
 from harness.plan.factory import load_plan
 from harness.plan.plan import Plan
+from tests.cli.test_app import call
 from tests.paths import ROOT
 from tests.plan.checks.test_checks import planned
 
@@ -92,3 +95,39 @@ def test_what_a_variant_changes_is_shown() -> None:
         " seeds.pretrain 3 -> 5\n"
     ) in output
     assert "variant" not in printed(load_plan(quickstart))
+
+
+HOSTILE = """
+name: hostile
+question: "Which [mask] does the [/INST] template need, :warning: or [red]none?"
+pretrain:
+  recipe: bert
+  size: nano
+  tokenizer: {vocab_size: 1000}
+  corpus: {source: text, path: "[a-z]*.txt"}
+  budget: {tokens: 100_000}
+grid:
+  prompt:
+    "with [/INST]": {pretrain.objective.transform.mask_rate: 0.15}
+    "without [mask]": {pretrain.corpus.path: "b[x].txt"}
+evaluate: {suite: micro-glue-v1, tasks: [micro-sst2]}
+"""
+
+
+@pytest.mark.parametrize("columns", [True, False])
+def test_text_of_users_is_printed_as_it_is(
+    columns: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Brackets and colons are not Rich's markup and emoji."""
+    text = "\n\n".join(f"One sentence of document {number}. Another." for number in range(300))
+    for name in ("a.txt", "bx.txt"):
+        (tmp_path / name).write_text(text)
+    (tmp_path / "hostile.yaml").write_text(HOSTILE)
+    monkeypatch.chdir(tmp_path)
+    if not columns:
+        monkeypatch.setattr("harness.cli.plan_output.MAX_COLUMNS", 1)
+    code, output = call("plan", "hostile.yaml")
+    assert code == 0, output
+    assert "Which [mask] does the [/INST] template need, :warning: or [red]none?" in output
+    for shown in ("with [/INST]", "without [mask]", "[a-z]*.txt", "b[x].txt"):
+        assert shown in output

@@ -80,6 +80,18 @@ def test_nothing_to_do_prints_nothing(plan: Plan) -> None:
     assert out.getvalue() == ""
 
 
+def test_a_terminal_shows_labels_as_they_are(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Brackets are no markup, which could be wrong."""
+    first = replace(of_kind(plan, "finetune")[0], label="with [/INST] and [mask]")
+    monkeypatch.setitem(plan.stages, first.key, first)
+    out = io.StringIO()
+    with Display(plan, Console(file=out, width=200, force_terminal=True)) as display:
+        display.begin([first], capacity=1)
+        display.submitted(first.key)
+        display.tick({first.key: {"done": 1, "total": 4}})
+    assert "with [/INST] and [mask]" in out.getvalue()
+
+
 def test_a_notebook_shows_one_bar_that_is_updated(
     plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:

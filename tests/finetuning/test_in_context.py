@@ -179,6 +179,25 @@ def test_demonstrations_are_drawn_by_the_seed(folder: Path, tmp_path: Path) -> N
     assert found[0] == found[1] and any(one != found[0] for one in found[2:])
 
 
+def test_answers_are_computed_in_float32(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As all prompts, whose keys have no precision."""
+    reduced: list[bool] = []
+    written = InContextAnswers.predict_batch
+
+    def spy(*given: Any) -> Any:
+        reduced.append(torch.is_autocast_enabled("cpu"))
+        return written(*given)
+
+    monkeypatch.setattr(InContextAnswers, "predict_batch", spy)
+    network(PreTrainedTokenizerFast.from_pretrained(folder)).save(tmp_path)
+    fields = {"answer": "text", "max_sequence_length": 60, "max_target_length": 2}
+    protocol, compute = Protocol.model_validate(fields), Compute(precision="bf16-mixed")
+    answered(tmp_path, folder, SQUAD, protocol, None, 0, compute)(EXAMPLES)
+    assert reduced == [False]
+
+
 def test_a_run_writes_and_scores_answers(tmp_path: Path) -> None:
     """No training, and a run for each draw of the demonstrations."""
     protocol = {"answer": "text", "num_fewshot": 2, "max_target_length": 4}

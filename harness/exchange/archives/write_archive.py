@@ -44,8 +44,11 @@ def write_archive(results: Results, path: Path, hide_texts: bool = False) -> int
         Number of stages.
 
     Raises:
-        ValueError: no stage has finished, or files of one are damaged.
+        ValueError: `path` does not end with .tar.xz, no stage has finished, or files of one are
+            damaged.
     """
+    if not path.name.endswith(".tar.xz"):
+        raise ValueError(f"{path} must be a file that ends with .tar.xz")
     keys = [key for key in results.require().plan.stages if key in results.finished]
     path.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory() as name:

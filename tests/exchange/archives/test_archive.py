@@ -432,6 +432,11 @@ def test_the_commands(filled: Study, archive: Path, tmp_path: Path) -> None:
     store = ("--store", str(tmp_path / "runs"))
     code, output = call("archive", str(file), str(out), *store)
     assert code == 2 and "kept was never run in the store" in output and not out.exists()
+    other = tmp_path / "other.yaml"
+    other.write_text("name: other")
+    code, output = call("archive", str(file), str(other), "--store", str(filled.folder))
+    assert (code, output) == (2, f"{other} must be a file that ends with .tar.xz\n")
+    assert other.read_text() == "name: other"
     code, output = call("archive", str(file), str(out), "--store", str(filled.folder))
     total = len(filled.plan.stages)
     assert code == 0 and f"stages.tar.xz: {total} of {total} stages, " in output
@@ -439,8 +444,8 @@ def test_the_commands(filled: Study, archive: Path, tmp_path: Path) -> None:
     code, output = call("restore", str(file), str(out), *store)
     assert code == 0 and f"{total} stages restored" in output
     assert f"kept: {total} of {total} stages are done" in output and "data" not in output
-    other = ("--set", "pretrain.tokenizer.vocab_size=400", "--store", str(tmp_path / "other"))
-    code, output = call("restore", str(file), str(out), *other)
+    changed = ("--set", "pretrain.tokenizer.vocab_size=400", "--store", str(tmp_path / "other"))
+    code, output = call("restore", str(file), str(out), *changed)
     assert code == 0 and f"kept: 0 of {total} stages are done" in output
     assert "no stage of the archive is one of the experiment as it is planned here" in output
     assert f"{total} of {total} stages done" in call("status", str(file), *store)[1]
@@ -506,6 +511,22 @@ def test_variants_and_overrides_need_not_be_given_again(tmp_path: Path) -> None:
         2,
         f"there is no file {tmp_path / 'absent'}\n",
     )
+
+
+@pytest.mark.parametrize("override", ["plugins=[planted]", " plugins = \n- planted"])
+def test_an_archive_cannot_name_code(
+    override: str, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Plug-ins that the experiment does not list are not imported."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "planted.py").write_text("raise SystemExit('imported')")
+    file, evil = tmp_path / "kept.yaml", tmp_path / "evil.tar.xz"
+    file.write_text(yaml.safe_dump(EXPERIMENT))
+    changed(archive, evil, of_manifest(overrides=[override]))
+    expected = f"{evil} was written with plug-ins that {file} does not list: planted; if you trust "
+    for words in (["report", file, "--archive", evil], ["restore", file, evil]):
+        result = CliRunner().invoke(app, [str(word) for word in words])
+        assert result.exit_code == 2 and result.output.startswith(expected), result.output
 
 
 def test_hidden_texts(filled: Study, tmp_path: Path) -> None:
