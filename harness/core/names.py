@@ -21,6 +21,8 @@ INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0]"
 )
 """Characters without a mark that `str.isprintable` lets pass."""
+METRIC_PART = re.compile(r"(?!\.)[\w.: -]{1,120}")
+"""MLflow takes 250 characters, and no name that as a path would lead elsewhere."""
 WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -50,6 +52,20 @@ def check_name(name: str) -> str:
                 f"must be a name of letters that cannot be confused, but {word!r} has "
                 f"{described(twins[0])} among Latin letters"
             )
+    return name
+
+
+def check_metric_part(name: str) -> str:
+    """`name`, if it follows the rule and can stand beside `/` in the names of MLflow's metrics.
+
+    Raises:
+        ValueError: it cannot.
+    """
+    if not METRIC_PART.fullmatch(check_name(name)):
+        raise ValueError(
+            "must be a name of at most 120 letters, digits, spaces and any of - _ . : that does "
+            f"not begin with a point, but is {shortened(name)}"
+        )
     return name
 
 
@@ -88,6 +104,8 @@ def file_name(name: str) -> str:
 
 Name = Annotated[str, AfterValidator(check_name)]
 """A name of a user's choice."""
+MetricPart = Annotated[str, AfterValidator(check_metric_part)]
+"""The name of a split or metric."""
 EXPERIMENT_PATTERN = r"^[a-z0-9][a-z0-9_-]*$"
 ExperimentName = Annotated[str, StringConstraints(pattern=EXPERIMENT_PATTERN, max_length=64)]
 """A name in commands, addresses of pages and folders."""

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from harness.core.config import unknown_name
+from harness.core.names import check_metric_part
 
 FORMS = {
     "TRANSFORMS": "a function (settings, rows, rng, vocabulary), by its subclass of Transform",
@@ -83,6 +84,15 @@ def _check_names(where: str, registry: str, known: Any, added: Any) -> None:
             raise ValueError(f"{where}: {member!r} is the name of another member")
         if (own := getattr(added[member], "name", member)) != member and isinstance(own, str):
             raise ValueError(f"{where}: {member!r} must be its name, which is {own!r}")
+        if registry == "METRICS" and isinstance(member, str):
+            _check_metric_name(where, member)
+
+
+def _check_metric_name(where: str, name: str) -> None:
+    try:
+        check_metric_part(name)
+    except ValueError as error:
+        raise ValueError(f"{where}[{name!r}] {error}") from None
 
 
 def _check_rows(where: str, rows: Iterable[Any]) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, computed_field
 
 from harness.core.config import ConfigModel
-from harness.core.names import Name
+from harness.core.names import MetricPart, Name
 
 Kind = Literal[
     "classification",
@@ -61,7 +61,7 @@ class FileData(ConfigModel):
     """Local files."""
 
     source: Literal["csv", "tsv", "jsonl", "parquet"]
-    files: Mapping[str, str]
+    files: Mapping[MetricPart, str]
     """Split to the path of its file; by default `train` and `validation`."""
     holdout_fraction: float | None = Field(default=None, gt=0, lt=1)
     """Share of the train file that is the split `validation`, if that split has no file: drawn by
@@ -94,7 +94,7 @@ Data = Annotated[
 class Split(ConfigModel):
     """Examples that are scored and reported together."""
 
-    name: Name
+    name: MetricPart
     """Name in columns and predictions."""
     of: str | None = None
     """Split of the data set; null if it has the same name."""

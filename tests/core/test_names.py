@@ -6,8 +6,16 @@ from pathlib import PurePosixPath
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mlflow.utils.validation import _validate_metric
 
-from harness.core.names import LOOKALIKES, MAX_LENGTH, check_name, file_name, lookalike
+from harness.core.names import (
+    LOOKALIKES,
+    MAX_LENGTH,
+    check_metric_part,
+    check_name,
+    file_name,
+    lookalike,
+)
 
 
 @pytest.mark.parametrize(
@@ -61,3 +69,15 @@ def test_different_names_have_different_files() -> None:
     names = ["a/b", "a_b", "a:b", "../a", ".._a", "x" * 300, "x" * 301, "ä", "ö"]
     assert len({file_name(name) for name in names}) == len(names)
     assert file_name("micro-mrpc") == "micro-mrpc"
+
+
+@pytest.mark.parametrize("name", ["dev", "dev-2.1 b", "Größe: 評判", "x" * 120])
+def test_names_of_metrics_are_those_that_mlflow_takes(name: str) -> None:
+    assert check_metric_part(name) == name
+    _validate_metric(f"{name}/{name}", 0.5, 0, 0)
+
+
+@pytest.mark.parametrize("name", ["dev/2020", "dev (hard)", "p@1", ".", "..a", "", "x" * 121])
+def test_other_names_of_metrics_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="must be a name of"):
+        check_metric_part(name)

@@ -81,6 +81,10 @@ ROW = "must be (output, (representation, ...), (transform, ...))"
         ({"MODULES": {"one": Mine}}, "a_plugin.MODULES['one'] must be a subclass of Pretraining"),
         ({"METRICS": {"one": 1}}, "a_plugin.METRICS['one'] must be a Metric, but is 1"),
         (
+            {"METRICS": {"p@1": 1}},
+            "a_plugin.METRICS['p@1'] must be a name of at most 120 letters, digits, spaces",
+        ),
+        (
             {"DATASETS": {"one": four}},
             "a_plugin.DATASETS['one'] must be a function from the name of a split to its examples",
         ),
