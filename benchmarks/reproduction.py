@@ -166,6 +166,11 @@ def page(figures: Mapping[str, Any]) -> str:
     )
     reasons = Counter(one["why_not"] for one in studies if one["why_not"])
     remark = "".join(f"Not compared, {number} studies: {why}. " for why, number in reasons.items())
+    for study in studies:
+        for stage in study["stages"]:
+            for name, value in stage["differences"].items():
+                by = "" if value is None else f" by {value:.1g}"
+                remark += f"Not equal: {name} of {stage['label']} in {study['study']}{by}. "
     head = ["kind of stage", "compared", "equal to the last digit"]
     return common.markdown(__file__, "Reproduction", setting, head, rows, remark=remark.strip())
 

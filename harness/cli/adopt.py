@@ -31,10 +31,10 @@ def adopt(
         found = rekeyed(study.plan, study.store, study.store.finished())
         if not found:
             none = f"{study.name}: no unfinished stage was finished before a change"
-            options.out.print(none, markup=False)
+            options.out.print(none)
             return
         for line in rekeyed_lines(found):
-            options.out.print(f"- {line}", markup=False)
+            options.out.print(f"- {line}")
         spent = duration(sum(one.seconds for one in found))
         if reason is None:
             count = f"{number_of(len(found), 'stage')}, which took {spent}"

@@ -100,5 +100,5 @@ def main() -> None:
     try:
         app()
     except Exception:  # an error of the harness itself: its traceback, without secrets
-        options.err.print(mask(traceback.format_exc()), markup=False, end="")
+        options.err.print(mask(traceback.format_exc()), end="")
         sys.exit(options.FAILED)

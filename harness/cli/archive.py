@@ -41,4 +41,4 @@ def archive(
         write_archive(study.results, file, hide_texts)
         done, total = len(study.results.finished), len(study.plan.stages)
         size = decimal(file.stat().st_size)
-    options.out.print(f"{file}: {done} of {total} stages, {size}", markup=False)
+    options.out.print(f"{file}: {done} of {total} stages, {size}")

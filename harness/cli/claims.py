@@ -92,7 +92,7 @@ def claims(
     chosen = first if once else every
     cannot = [one for one in found if not one.study]
     options.print_table(["experiment", "claims", "time"], [one.row for one in chosen + cannot])
-    options.out.print(f"each claim once: {_sum(first)}; all: {_sum(every)}", markup=False)
+    options.out.print(f"each claim once: {_sum(first)}; all: {_sum(every)}")
     if not run:
         return
     failed = [one.file.stem for one in _within(chosen, seconds) if not _compute(one, jobs)]
@@ -189,7 +189,7 @@ def _within(found: Iterable[Priced], seconds: float) -> Iterator[Priced]:
             fitting.append(one)
             yield one
         else:
-            options.err.print(f"{one.file.stem}: not within the budget", markup=False)
+            options.err.print(f"{one.file.stem}: not within the budget")
 
 
 def _sum(found: Sequence[Priced]) -> str:

@@ -43,7 +43,7 @@ def list_() -> None:
 
     for name, used_by, licence, where, size, commit in rows():
         line = f"{name:36} {where:9} {size:>12}  {commit:12}  {used_by} ({licence})"
-        options.out.print(line, markup=False)
+        options.out.print(line)
 
 
 @app.command(name="fetch")
@@ -64,7 +64,7 @@ def fetch_command(
     checks = ((name, "fetched", problem) for name, problem in fetch.fetch(sets, folder))
     problems = sum(_reported(*check) for check in checks)
     if folder.is_dir():
-        options.out.print(f"to use this folder, set HARNESS_DATA={folder}", markup=False)
+        options.out.print(f"to use this folder, set HARNESS_DATA={folder}")
     _exit_on(problems)
 
 
@@ -263,9 +263,9 @@ def _draw(lines: "list[Text]", file: Path) -> None:
 def _reported(name: str, found: str, problem: str) -> bool:
     """Prints the status of a data set; returns whether there is a problem."""
     if problem:
-        options.err.print(f"{name}: {problem}", style="red", markup=False)
+        options.err.print(f"{name}: {problem}", style="red")
     else:
-        options.out.print(f"{name}: {found}", markup=False)
+        options.out.print(f"{name}: {found}")
     return bool(problem)
 
 

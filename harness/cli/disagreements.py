@@ -36,6 +36,4 @@ def disagreements(
         found = find_disagreements(results, task, arms)
         default = store / "disagreements" / folder_name(found)
         page = write_disagreements(found, folder or default)
-    options.out.print(
-        f"{len(found.frame)} of {found.examples} examples differ: {page}", markup=False
-    )
+    options.out.print(f"{len(found.frame)} of {found.examples} examples differ: {page}")

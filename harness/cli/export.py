@@ -46,7 +46,7 @@ def export(
             found = Store(store)
             chosen = selection.of_stage(run, found)
         if folder:
-            options.out.print(f"{selection.export(chosen, found, folder)}", markup=False)
+            options.out.print(f"{selection.export(chosen, found, folder)}")
         if push_to_hub:
             address = hub_upload.push_to_hub(chosen, found, push_to_hub, private)
-            options.out.print(address, markup=False)
+            options.out.print(address)

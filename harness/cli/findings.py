@@ -36,5 +36,5 @@ def findings(
         write_atomically(text, board(found, reports, text, decisions))
         write_atomically(web, page(found, reports, web, decisions))
         numbers = ", ".join(f"{number} {word}" for word, number in counts(found).items() if number)
-        options.out.print(f"{text}: {numbers}", markup=False)
-        options.out.print(f"{web}: the same with filters and figures", markup=False)
+        options.out.print(f"{text}: {numbers}")
+        options.out.print(f"{web}: the same with filters and figures")

@@ -20,4 +20,4 @@ def init(
         options.require(bool(name.name), f"give the name of an experiment; {name} has none")
         path = name if name.suffix else name.with_name(f"{name.name}.yaml")
         write_template(path)
-    options.out.print(f"{path}: edit it, then run 'harness plan {path}'", markup=False)
+    options.out.print(f"{path}: edit it, then run 'harness plan {path}'")

@@ -109,7 +109,7 @@ def _measured(
     found = Store(store)
     table = board_table(name, found, average, board_filter, tasks, quantities)
     if not (table.rows or any(one.kind == IMPORTED for one in table.published)):
-        options.err.print(f"no results on {name} in the store {found.place}", markup=False)
+        options.err.print(f"no results on {name} in the store {found.place}")
     return table
 
 

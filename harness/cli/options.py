@@ -221,7 +221,7 @@ def clear_errors() -> Iterator[None]:
     except Exception as error:  # whatever the code of a plug-in raises
         if not (line := error_line(error) or _line(error)):
             raise
-        err.print(mask(line), style="red", markup=False)
+        err.print(mask(line), style="red")
         raise typer.Exit(BAD_INPUT) from None
 
 

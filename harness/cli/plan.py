@@ -73,7 +73,7 @@ def plan(
         elsewhere = cluster_estimate(known.todo, known.learned, there, compute) if there else None
         print_plan(known, options.out, _spread(planned, earlier))
         for line in elsewhere.lines(price) if elsewhere else ():
-            options.out.print(line, markup=False)
+            options.out.print(line)
 
 
 def _unseparated(planned: "Plan", earlier: "Store | None") -> list[str]:

@@ -59,9 +59,9 @@ def print_plan(known: Outlook, console: Console, spread: SeedSpread | None = Non
     plan, experiment = known.plan, known.plan.experiment
     console.print(Text.assemble((experiment.name, "bold"), f": {experiment.question}"))
     for comparison in experiment.expectations:
-        console.print(f"expected: {comparison.declared_as}", markup=False)
+        console.print(f"expected: {comparison.declared_as}")
     for change in _variants(plan.declaration):
-        console.print(change, markup=False)
+        console.print(change)
     console.print(_arms(plan))
     console.print(f"FLOPs: {FLOPS_CONVENTION}. {_vocabulary(plan)}")
     if plan.differences:
@@ -75,20 +75,20 @@ def print_plan(known: Outlook, console: Console, spread: SeedSpread | None = Non
         f"{_trials(plan)}"
     )
     if plan.searches:
-        console.print(f"search: {plan.search_line}", markup=False)
+        console.print(f"search: {plan.search_line}")
     if before := experiment.sweep.pretrain:
         of_arms = before.line(arm.pretrain for arm in plan.arms)
-        console.print(f"search of pretraining: {of_arms}", markup=False)
+        console.print(f"search of pretraining: {of_arms}")
     tasks = evaluate.chosen.values()
     own = [summary(task) for task in tasks if isinstance(task.data, FileData | PluginData)]
     power = (power_line(plan, spread), looks_line(plan))
     for line in (*corpus_lines(plan), *own, *power, known.estimate.line):
         if line:
-            console.print(line, markup=False)
+            console.print(line)
     if known.rekeyed:
-        console.print(_rekeyed(known.rekeyed), markup=False)
+        console.print(_rekeyed(known.rekeyed))
     if missing := plan.checkpoints_to_fetch:
-        console.print(f"downloaded when the experiment runs: {', '.join(missing)}", markup=False)
+        console.print(f"downloaded when the experiment runs: {', '.join(missing)}")
     print_warnings(known.warnings, console)
 
 
@@ -123,7 +123,7 @@ def _trials(plan: Plan) -> str:
 def print_warnings(warnings: Sequence[str], console: Console) -> None:
     """Prints warnings, a line each."""
     for line in warnings:
-        console.print(f"warning: {line}", markup=False, style="yellow")
+        console.print(f"warning: {line}", style="yellow")
 
 
 def _arms(plan: Plan) -> Table:
@@ -264,9 +264,9 @@ def _print(title: str, fields: Sequence[ResolvedField], console: Console) -> Non
         return
     lines = [(f"{f.path}: {json.dumps(f.value, ensure_ascii=False)}", f.origin) for f in fields]
     width = min(max(len(text) for text, _ in lines), 72)
-    console.print(f"# {title}", markup=False)
+    console.print(f"# {title}")
     for text, origin in lines:
-        console.print(f"{text:{width}}  # {origin}", markup=False)
+        console.print(f"{text:{width}}  # {origin}")
 
 
 def _key(field: ResolvedField) -> tuple[str, str, str]:

@@ -53,23 +53,22 @@ def profile(
             def report(what: str, done: int, total: int) -> None:
                 status.update(Text(f"{what}: {done} of {total}" if total else what))
                 if not total and not options.err.is_terminal:
-                    options.err.print(what, markup=False)
+                    options.err.print(what)
 
             found = profile_stage(plan, stage, results, updates, trace, report)
     _print(name, found)
     if trace:
-        options.out.print(f"trace: {trace}", markup=False)
+        options.out.print(f"trace: {trace}")
 
 
 def _print(arm: str, found: "Profile") -> None:
     options.out.print(
         f"{arm}: {found.measured.updates} updates on {found.device}, {found.compute.precision}; "
         f"a run has {found.num_steps:,}",
-        markup=False,
     )
     _print_parts(found)
     for line in _figures(found):
-        options.out.print(line, markup=False)
+        options.out.print(line)
     options.print_table(
         ["operator", "calls per update", "ms per update", "share"],
         [

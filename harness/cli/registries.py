@@ -69,7 +69,7 @@ def show(
     """Shows a member of a registry as YAML. With --examples, shows some of its text instead."""
     with options.clear_errors():
         text = _sample(registry, name, examples) if examples else registries.details(registry, name)
-        options.out.print(text, markup=False, end="")
+        options.out.print(text, end="")
 
 
 def _sample(registry: str, name: str, number: int) -> str:

@@ -28,12 +28,11 @@ def restore(
         study = options.load_study(experiment, *changes, store)
         restored = restore_archive(file, study.plan, study.store)
         done, total = len(study.results.finished), len(study.plan.stages)
-    options.out.print(f"{file}: {number_of(len(restored), 'stage')} restored", markup=False)
-    options.out.print(f"{study.name}: {done} of {total} stages are done", markup=False)
+    options.out.print(f"{file}: {number_of(len(restored), 'stage')} restored")
+    options.out.print(f"{study.name}: {done} of {total} stages are done")
     if not done:
         options.out.print(
             "no stage of the archive is one of the experiment as it is planned here: its "
             "declaration, its data (the Hub's and a mirror's count as two) or the version of a "
             "stage differ; 'harness report --archive' needs no data",
-            markup=False,
         )

@@ -53,8 +53,8 @@ def export(
             studies = [options.load_study(one, set_, variant, store) for one in experiments or ()]
             found = [runs_of_results(study.results) for study in studies]
         scores, examples = export_results(found, file, source, options.tracked)
-    options.out.print(f"{file}: {number_of(scores, 'score')}", markup=False)
-    options.out.print(f"{examples_path(file)}: {number_of(examples, 'example')}", markup=False)
+    options.out.print(f"{file}: {number_of(scores, 'score')}")
+    options.out.print(f"{examples_path(file)}: {number_of(examples, 'example')}")
 
 
 def _recorded(folder: Path) -> "list[FinishedRuns]":
@@ -92,10 +92,10 @@ def import_(
         line = f"{number_of(len(done.scores), 'score')} imported"
         if done.known:
             line += f", {done.known} left out, as the store has them"
-        options.out.print(f"{file}: {line}", markup=False)
+        options.out.print(f"{file}: {line}")
         for suite in own_suites(done.scores):
             note = "is no shipped suite: its scores are shown beside those of a suite so named"
-            options.out.print(f"{file}: {suite} {note}", markup=False)
+            options.out.print(f"{file}: {suite} {note}")
 
 
 @app.command()
@@ -109,4 +109,4 @@ def remove(
 
     with options.clear_errors():
         number = remove_imported(source, Store(store))
-    options.out.print(f"{source}: {number_of(number, 'score')} removed", markup=False)
+    options.out.print(f"{source}: {number_of(number, 'score')} removed")

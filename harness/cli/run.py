@@ -83,12 +83,12 @@ def _show(study: "Study") -> None:
         folder = study.write_report()
         found = study.summary()
     for line in found.verdicts:
-        options.out.print(f"expected {line}", markup=False)
+        options.out.print(f"expected {line}")
     _print_table(table)
     shown, more = found.threats[:MAX_THREATS], len(found.threats) - MAX_THREATS
     rest = [f"... and {more} more in the report"] if more > 0 else []
     _print_list("threats to validity:", [*shown, *rest])
-    options.out.print(f"report, with notes on the table: {folder / 'index.html'}", markup=False)
+    options.out.print(f"report, with notes on the table: {folder / 'index.html'}")
 
 
 def _print_table(table: "Table") -> None:
@@ -113,4 +113,4 @@ def _print_list(title: str, lines: Sequence[str]) -> None:
     if lines:
         options.out.print(title)
     for line in lines:
-        options.out.print(f"- {line}", markup=False)
+        options.out.print(f"- {line}")

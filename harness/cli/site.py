@@ -22,4 +22,4 @@ def site(
         target = output_folder(folder) if folder else None
         results = options.opened_store(store)
         page = build_site(results, target or results.root / "site", options.tracked)
-        options.out.print(f"{page}", markup=False)
+        options.out.print(f"{page}")

@@ -35,11 +35,11 @@ def status(
         done, work = disk_bytes(study.plan, study.store, study.results.finished)
     if all_:
         for stage in stages.itertuples():
-            options.out.print(f"{stage.key}  {_line(stage)}", markup=False)
+            options.out.print(f"{stage.key}  {_line(stage)}")
     elif (stages["state"] == "waiting").all():
         left = number_of(len(stages), "stage")
         never = f"{study.name} was never run in the store {store}: {left} to compute"
-        options.out.print(never, markup=False)
+        options.out.print(never)
         return
     else:
         _print_summary(stages)
@@ -63,7 +63,7 @@ def _print_summary(stages: "pd.DataFrame") -> None:
     for state in NAMED:
         found = stages[stages["state"] == state]
         for stage in found.head(MAX_LINES).itertuples():
-            options.out.print(_line(stage), markup=False)
+            options.out.print(_line(stage))
         if len(found) > MAX_LINES:
             options.out.print(f"... and {len(found) - MAX_LINES} more {state}; --all lists them")
 

@@ -18,18 +18,18 @@ def store(store: options.StoreFolder = options.DEFAULT_STORE) -> None:
 
     with options.clear_errors():
         found = options.opened_store(store)
-        options.out.print(f"store: {found.place}", markup=False)
+        options.out.print(f"store: {found.place}")
         print_kinds(list(found.finished().values()))
         work = list((found.root / "work").glob("*/state"))
         unfinished = decimal(sum(folder_size(path.parent) for path in work))
         names = ", ".join(sorted(found.experiments())) or "none"
-        options.out.print(f"experiments: {names}", markup=False)
+        options.out.print(f"experiments: {names}")
         options.out.print(f"imported results: {len(found.imports())}")
         options.out.print(f"unfinished stages: {len(work)}, {unfinished}")
         cache = cache_folder()
         if cache.exists():
             size, limit = decimal(folder_size(cache)), decimal(int(limit_bytes()))
-            options.out.print(f"downloads in {cache}: {size} of at most {limit}", markup=False)
+            options.out.print(f"downloads in {cache}: {size} of at most {limit}")
 
 
 def print_kinds(results: "Sequence[StageResult]") -> None:

@@ -29,7 +29,7 @@ def verify(
                 "imported result": len(kept.imports()),
             }
             listed = ", ".join(number_of(count, noun) for noun, count in counts.items())
-            options.out.print(f"intact: {listed} of {kept.place}", markup=False)
+            options.out.print(f"intact: {listed} of {kept.place}")
             return
         rows = [[one.name, one.problem, one.place] for one in found]
         options.print_table(["damaged", "problem", "files"], rows)
@@ -38,7 +38,7 @@ def verify(
         number = len(found) - len(rest)
         options.out.print(f"{number} marked: run their experiments, or import them, again")
     for line in dict.fromkeys(f"{one.name}: {one.repair}" for one in rest if not one.run_id):
-        options.out.print(line, markup=False)
+        options.out.print(line)
     if any(one.run_id for one in rest):
         options.out.print("mark what can be computed again with --repair")
     if rest:

@@ -123,6 +123,8 @@ def imported_scores(store: Store) -> pd.DataFrame | None:
     """All imported scores; null if there are none."""
     frames: list[pd.DataFrame] = []
     for folder, replaced in store.imports().items():
+        if not (folder / IMPORTED_SCORES).is_file():  # a removal by an earlier version
+            continue
         frame = pd.read_parquet(folder / IMPORTED_SCORES)
         frames.append(frame[~frame["source"].isin(replaced)] if replaced else frame)
     frames = [frame for frame in frames if len(frame)]
