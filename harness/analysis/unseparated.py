@@ -92,7 +92,7 @@ def _scores(suite: str, tasks: set[str], earlier: Sequence[RecordedExperiment]) 
 
 def _has_dependent_runs(spec: Mapping[str, Any]) -> bool:
     """Whether arms have the same checkpoints, or all arms of a seed the same micro-world."""
-    if (spec["experiment"].get("seeds") or {}).get("world") == "per_seed":
+    if (spec.get("experiment", {}).get("seeds") or {}).get("world") == "per_seed":
         return True
     runs = [json.dumps(arm["pretrain"], sort_keys=True) for arm in spec["arms"].values()]
     return len(set(runs)) < len(runs)
