@@ -58,6 +58,7 @@ class InContextAnswers(TextOutput):
         self.stop = line_end[0] if line_end else self.codec.end
         self.line_end, self.answer = line_end, [*line_end, *self.codec.tokens([ANSWER])[0]]
         self.solved = self._solved(demonstrations) if demonstrations else []
+        self.adds_lines = False  # an answer is one line; its sentences get lines once it is cut
 
     def _solved(self, examples: Examples) -> list[Tokens]:
         """Tokens of each demonstration, with what ends it."""
@@ -67,7 +68,8 @@ class InContextAnswers(TextOutput):
             for texts, label in pairs
         ]
         questions = self.codec.tokens([question for question, _ in written])
-        answers = self.codec.tokens([f"{ANSWER} {answer}" for _, answer in written])
+        lines = [answer.replace(LINE_END, " ") for _, answer in written]
+        answers = self.codec.tokens([f"{ANSWER} {answer}" for answer in lines])
         return [
             [*question, *self.line_end, *answer, self.stop]
             for question, answer in zip(questions, answers, strict=True)
@@ -106,7 +108,9 @@ class InContextAnswers(TextOutput):
     def predictions(self, decoded: Sequence[Any], data: Encoded, examples: Examples) -> np.ndarray:
         """[num_examples] first lines of the answers: a token may hold more than a line end."""
         found = super().predictions(decoded, data, examples)
-        return column([text.partition(LINE_END)[0].rstrip() for text in found])
+        texts = [text.partition(LINE_END)[0].rstrip() for text in found]
+        has_lines = "rougeLsum" in self.task.metrics
+        return column([verbaliser.on_lines(text) for text in texts] if has_lines else texts)
 
     def decode(self, outputs: torch.Tensor, batch: Any) -> Sequence[Any]:
         """[B] tokens before the end of the line, from `outputs` [B, U]."""

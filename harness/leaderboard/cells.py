@@ -1,10 +1,13 @@
 """What all output formats of a table share: the cells of a row, marks of published rows, notes."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from harness.core.rounding import steady
 from harness.leaderboard.column_labels import column_label
+from harness.leaderboard.quantity_columns import QuantityColumn
 from harness.leaderboard.table import Published, Row, Score, Table
 
 MISSING = "–"
@@ -92,11 +95,23 @@ def quantity_heads(table: Table) -> list[str]:
 def quantity_cells(table: Table, row: Row) -> list[str]:
     """The cells of the columns after the seeds; empty where a row has no value."""
     cells = []
-    for column in table.quantities:
-        mean = column.mean(row.name)
+    for column, mean, deviation in known_quantities(table, row):
         form = _form(mean, column.is_counted)
-        cells.append("" if mean is None else mean_cell(mean, column.deviation(row.name), form))
+        cells.append("" if mean is None else mean_cell(mean, deviation, form))
     return cells
+
+
+def known_quantities(
+    table: Table, row: Row
+) -> Iterator[tuple[QuantityColumn, float | None, float | None]]:
+    """The columns after the seeds, with mean and standard deviation of a row; null for imported and
+    published rows, which may have the names of measured ones."""
+    is_measured = any(row is one for one in table.rows)
+    for column in table.quantities:
+        if is_measured:
+            yield column, column.mean(row.name), column.deviation(row.name)
+        else:
+            yield column, None, None
 
 
 def _form(value: float | None, is_counted: bool) -> str:

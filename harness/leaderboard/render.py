@@ -8,6 +8,7 @@ from harness.leaderboard.cells import (
     bold_places,
     cited_rows,
     heads,
+    known_quantities,
     marked_blocks,
     row_cells,
     shown_rows,
@@ -100,8 +101,7 @@ def _numbers(table: Table, kind: str, row: Row) -> list[str]:
 
 def _quantities(table: Table, row: Row) -> list[str]:
     cells = []
-    for column in table.quantities:
-        values = [column.mean(row.name), column.deviation(row.name)]
+    for column, *values in known_quantities(table, row):
         form = "{:.0f}" if column.is_counted else "{:.6g}"
         shown = values[:1] if column.is_counted else values
         cells += ["" if value is None else form.format(value) for value in shown]

@@ -175,6 +175,11 @@ def since_repairs(evaluate: Evaluate, task: Task) -> dict[str, str]:
     has_late_outside = task.kind == "tagging" and OUTSIDE in task.labels[1:]
     if has_late_outside and answered_as_text(task, evaluate.protocol):  # they were the first tag
         found["missing_tags"] = OUTSIDE
+    is_in_context = evaluate.adaptation.kind == "prompt" and answered_as_text(
+        task, evaluate.protocol
+    )
+    if is_in_context and "rougeLsum" in task.metrics:  # they ended with their first sentence
+        found["summaries"] = "whole"
     has_prompt = evaluate.adaptation.kind == "prompt_tuning"
     if has_prompt and "changed_words" in evaluate.diagnostics:  # those of the prompt were read
         found["attributions"] = "texts"

@@ -54,10 +54,12 @@ def untuned(results: Results) -> Iterator[str]:
 
 
 def untuned_pretraining(results: Results) -> Iterator[str]:
-    """A sentence on the pretrained arms whose pretraining settings were not searched."""
-    arms = [arm.name for arm in results.plan.arms if is_searched(arm.pretrain)]
+    """A sentence on the pretrained arms whose pretraining settings were not searched; none where
+    all arms share a run."""
+    runs = {arm.name: arm.pretrain for arm in results.plan.arms if is_searched(arm.pretrain)}
+    arms = list(runs)
     untuned = [arm for arm in arms if arm not in results.plan.pretrain_searches]
-    if len(arms) > 1 and untuned:
+    if untuned and any(run != runs[arms[0]] for run in runs.values()):
         named = "any arm" if untuned == arms else ", ".join(untuned)
         yield (
             f"Learning rate, schedule and batch size of pretraining were not tuned for {named}; "

@@ -241,3 +241,18 @@ def test_support_is_known_before_anything_is_computed(
 ) -> None:
     found = unsupported_reason(task, Protocol(**protocol), ADAPTATIONS["prompt"], run)
     assert why in found and bool(why) == bool(found)
+
+
+def test_a_perfect_summary_of_several_sentences_is_whole(
+    tokenizer: PreTrainedTokenizerFast,
+) -> None:
+    summary = "the plot is red.\nthe pig is blue."
+    shown = Examples([("oscar said that. peter sold it.",)], column([summary]))
+    protocol = Protocol(answer="text", max_sequence_length=100, max_target_length=16)
+    head = InContextAnswers(TASKS["micro-sum"], protocol, tokenizer, shown)
+    (written,) = head.codec.tokens([summary.replace("\n", " ")])
+    found = head.predictions([written], head.encode(shown), shown)
+    assert [*found] == [summary]
+    alone = InContextAnswers(TASKS["micro-sum"], protocol, tokenizer, None)
+    (solved,) = head.solved
+    assert solved.count(head.stop) == 1 + len(alone.line_end)  # of the question, and at the end

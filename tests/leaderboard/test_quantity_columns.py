@@ -4,6 +4,7 @@ import csv
 import io
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from harness.analysis.recording import RECORDED
 from harness.cli.app import app
 from harness.leaderboard.boards import board_table
 from harness.leaderboard.build import experiment_table
+from harness.leaderboard.cells import quantity_cells
 from harness.leaderboard.quantity_columns import COLUMNS, OF_STORES, PERPLEXITY
 from harness.leaderboard.render import FORMATS, render
 from harness.leaderboard.selection import sorted_by
@@ -116,3 +118,11 @@ def test_the_command_shows_and_sorts_by_a_quantity(tmp_path: Path) -> None:
         app, ["leaderboard", "glue", "--published", "--quantity", "loss", "--store", str(tmp_path)]
     )
     assert result.exit_code == 2 and "--published allows only a name" in result.output
+
+
+def test_rows_of_others_have_no_measured_values(data: MadeUpResults) -> None:
+    """They may have the names of measured rows, as in a replication."""
+    table = experiment_table(data, quantities=["loss"])
+    (good,) = (row for row in table.rows if row.name == "good")
+    assert quantity_cells(table, good) == ["1.200 ± 0.200"]
+    assert quantity_cells(table, replace(good)) == [""]

@@ -248,6 +248,14 @@ def test_a_trial_equals_a_run_of_its_settings(study: Study, tmp_path: Path) -> N
     assert trials.loc[trials["chosen"], "loss"].tolist() == losses(run, "tuned")
 
 
+def test_arms_that_share_a_run_have_no_better_settings_each(tmp_path: Path) -> None:
+    shared = EXPERIMENT | {"sweep": {}, "grid": {"evaluate.finetune.epochs": [1, 2]}}
+    assert not [*untuned_pretraining(Study.declare(shared, store=tmp_path).results)]
+    own = shared | {"grid": {"pretrain.batch_size": [8, 16]}}
+    (sentence,) = untuned_pretraining(Study.declare(own, store=tmp_path).results)
+    assert "were not tuned for any arm" in sentence
+
+
 def test_the_report_has_the_chosen_settings(study: Study) -> None:
     section = pretrain_search_section(study.results)
     assert section and "2 grid trials of 50 % of the budget" in section.notes[0]

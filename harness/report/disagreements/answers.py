@@ -72,9 +72,15 @@ def find_disagreements(results: Results, task: str, arms: Sequence[str]) -> Disa
     """Compares the finished runs of two arms on a task.
 
     Raises:
-        ValueError: unknown or equal arms, an unknown task, no finished runs, or data that changed
-            since the runs.
+        ValueError: unknown or equal arms, an unknown task, no finished runs, data that changed
+            since the runs, or seeds with a micro-world each.
     """
+    if results.experiment.seeds.in_worlds:
+        raise ValueError(
+            f"arms must be scored on the same examples, but each pretraining seed of "
+            f"{results.experiment.name} has those of a micro-world of its own (seeds.world: "
+            "per_seed); name an experiment without that setting"
+        )
     first, second = _checked(results, task, arms)
     value = results.experiment.evaluate.chosen[task]
     sides = {arm: arm_predictions(results, task, arm) for arm in (first, second)}

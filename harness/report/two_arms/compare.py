@@ -98,7 +98,10 @@ def holm_of(found: Differences) -> dict[str, float]:
 
 
 def _flips(one: Side, other: Side) -> Iterator[tuple[tuple[str, str], Flips]]:
-    """Flipped examples of the tasks on which both arms have finished runs."""
+    """Flipped examples of the tasks on which both arms have finished runs; none where each seed has
+    the examples of a micro-world of its own."""
+    if one.results.experiment.seeds.in_worlds:
+        return
     scored = [set(_scores(side)["task"]) for side in (one, other)]
     for name, task in one.results.experiment.evaluate.chosen.items():
         if all(name in tasks for tasks in scored):

@@ -247,3 +247,11 @@ def test_a_text_cannot_break_the_page() -> None:
     assert page.count("<script>") == 1
     assert "&lt;script&gt;alert(1)" in page
     assert "http" not in page  # nothing is fetched
+
+
+def test_arms_of_several_micro_worlds_have_no_examples_in_common(tmp_path: Path) -> None:
+    seeds = "seeds: {pretrain: 2, world: per_seed}"
+    (tmp_path / "two.yaml").write_text(EXPERIMENT.replace("seeds: {finetune: 2}", seeds))
+    results = Study.load(tmp_path / "two.yaml", (), tmp_path / "runs").results
+    with pytest.raises(ValueError, match=r"^arms must be scored on the same examples, but each"):
+        find_disagreements(results, "micro-sst2", ["nsp", "none"])

@@ -51,6 +51,21 @@ def test_a_board_is_sorted_by_its_heads(site):
     assert measured == sorted(measured)  # levels to read against stay below
 
 
+def test_bounds_and_ranges_are_sorted_as_numbers(site):
+    script = """
+      const row = (text) => {
+        const made = document.createElement("tr");
+        made.insertCell().textContent = text;
+        return made;
+      };
+      const rows = ["0.205", "< 0.001", "0.017", "0.001", "4", "1 to 3", "a to b"].map(row);
+      rows.sort((a, b) => compare(value(a, 0), value(b, 0), 1));
+      return { order: rows.map((one) => one.textContent) };"""
+    seen = look(site / "leaderboards" / "swag-v1.html", script)
+    order = ["< 0.001", "0.001", "0.017", "0.205", "1 to 3", "4", "a to b"]
+    assert seen["order"] == order
+
+
 def test_the_first_page_is_searched(site):
     script = """
       const field = document.getElementById("search");
@@ -78,11 +93,14 @@ def test_a_board_is_searched_and_keeps_what_scores_are_read_against(site):
       field.value = "good";
       field.dispatchEvent(new Event("input", { bubbles: true }));
       const shown = [...document.querySelectorAll("tbody tr")].filter((row) => row.offsetParent);
+      const below = [...document.querySelectorAll(".listed tbody tr")]
+        .filter((row) => !row.closest(".leaderboard"));
       return { arms: shown.filter((row) => row.className === "measured").length,
+               signals: below.length > 0 && below.every((row) => row.offsetParent !== null),
                levels: shown.filter((row) => row.className === "reference").length,
                found: document.getElementById("found").textContent };"""
     seen = look(site / "leaderboards" / "swag-v1.html", script)
-    assert seen == {"arms": 1, "levels": seen["levels"], "found": "1 found"}
+    assert seen == {"arms": 1, "signals": True, "levels": seen["levels"], "found": "1 found"}
     assert seen["levels"] > 0
 
 

@@ -1,14 +1,16 @@
 "use strict";
 // Sorts tables by their column heads and searches lists and boards. The pages are readable without.
 
-// A number ("71.0 ± 0.2", "1,000", "-3"), or the text in lower case; null where a cell is empty.
+// A number ("71.0 ± 0.2", "1,000", "-3", "< 0.001", of "1 to 3" the first), or the text in lower case; null where a cell is empty.
 function value(row, column) {
   const cell = row.cells[column];
   if (!cell || cell.classList.contains("missing")) return null;
   const text = cell.textContent.trim().replace("−", "-");
   if (text === "" || text === "–") return null;
-  const number = /^[-+]?[\d,]*\.?\d+(e[-+]?\d+)?(?=$| ±)/i.exec(text);
-  return number ? Number(number[0].replaceAll(",", "")) : text.toLowerCase();
+  const number = /^(< )?([-+]?[\d,]*\.?\d+(e[-+]?\d+)?)(?=$| ±| to )/i.exec(text);
+  if (!number) return text.toLowerCase();
+  const found = Number(number[2].replaceAll(",", ""));
+  return number[1] ? found - Number.EPSILON : found;
 }
 
 // Numbers before text; missing values come last in both directions.
@@ -62,13 +64,15 @@ function search(words, passes = () => true) {
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
   let found = 0;
   for (const section of document.querySelectorAll(".listed")) {
-    const rows = [...section.querySelectorAll("tbody tr:not(.reference, .published, :has([scope=rowgroup]))")];
+    const board = section.querySelector(".leaderboard");
+    const rows = [...section.querySelectorAll("tbody tr:not(.reference, .published, :has([scope=rowgroup]))")]
+      .filter((row) => !board || row.closest(".leaderboard")); // not the signals below a board
     for (const row of rows) {
       const text = `${row.textContent} ${row.dataset.words ?? ""}`.toLowerCase();
       row.hidden = !(wanted.every((word) => text.includes(word)) && passes(row));
     }
     const shown = rows.filter((row) => !row.hidden).length;
-    section.hidden = wanted.length > 0 && shown === 0 && !section.querySelector(".leaderboard");
+    section.hidden = wanted.length > 0 && shown === 0 && !board;
     found += shown;
   }
   document.getElementById("found").textContent = wanted.length ? `${found} found` : "";
