@@ -25,6 +25,7 @@ from rich.console import Console
 from benchmarks import common
 from harness.exchange.archives.manifest import FILE, ArchivedStage
 from harness.exchange.archives.read_archive import read_manifest
+from harness.execution.provenance import commit
 from harness.execution.run_plan import run_plan
 from harness.experiment.declaration import load
 from harness.plan.factory import make_plan
@@ -57,6 +58,8 @@ class Reproduction:
     """What became of a study."""
 
     study: str
+    limit: float
+    """Seconds that its stages took at most, all together."""
     stages: Sequence[Compared] = ()
     why_not: str = ""
     """Why stages were not compared."""
@@ -125,12 +128,12 @@ def reproduce(study: str, folder: Path, limit: float, seed: int) -> Reproduction
             EXPERIMENTS / f"{study}.yaml", manifest.overrides, manifest.variants, with_data=True
         )
     except ValueError as error:  # such as data that are not there
-        return Reproduction(study, why_not=str(error).splitlines()[0])
+        return Reproduction(study, limit, why_not=str(error).splitlines()[0])
     plan = make_plan(declaration)
     archived = {stage.key: stage for stage in manifest.stages}
     keys = draw(plan, archived, limit, random.Random(f"{seed} {study}"))
     if not keys:
-        return Reproduction(study, why_not=f"no stage took at most {limit:.0f} s")
+        return Reproduction(study, limit, why_not=f"no stage took at most {limit:.0f} s")
     part, store = only(plan, keys), Store(folder)
     run = run_plan(part, store, 1, Console(quiet=True))
     new = store.finished(part.stages)
@@ -140,7 +143,7 @@ def reproduce(study: str, folder: Path, limit: float, seed: int) -> Reproduction
         if key in new
     ]
     print(study, sum(not one.differences for one in compared), "of", len(compared), flush=True)
-    return Reproduction(study, compared, "; ".join(sorted(set(run.failed.values()))))
+    return Reproduction(study, limit, compared, "; ".join(sorted(set(run.failed.values()))))
 
 
 def all_studies() -> Iterator[str]:
@@ -160,9 +163,13 @@ def page(figures: Mapping[str, Any]) -> str:
         equal = sum(not stage["differences"] for stage in of_kind)
         if of_kind:
             rows.append([kind, str(len(of_kind)), str(equal)])
+    limits = Counter(one["limit"] for one in studies if one["stages"])
+    parts = " and ".join(
+        f"{number} studies (at most {limit:.0f} s each)" for limit, number in limits.items()
+    )
     setting = (
-        f"Stages of {sum(bool(one['stages']) for one in studies)} studies, drawn at random and "
-        f"computed again from nothing; {machine['processor']}, torch {machine['torch']}."
+        f"Stages of {parts}, drawn at random and computed again from nothing by commit "
+        f"{figures['commit']}; {machine['processor']}, torch {machine['torch']}."
     )
     reasons = Counter(one["why_not"] for one in studies if one["why_not"])
     remark = "".join(f"Not compared, {number} studies: {why}. " for why, number in reasons.items())
@@ -192,6 +199,7 @@ def main() -> None:
     figures = {
         "settings": common.settings(arguments),
         "machine": common.machine("torch"),
+        "commit": commit(ROOT),
         "studies": found,
     }
     common.save(figures, page(figures), arguments.out)

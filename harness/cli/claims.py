@@ -98,10 +98,12 @@ def claims(
     failed = [one.file.stem for one in _within(chosen, seconds) if not _compute(one, jobs)]
     try:
         _write_board(store / "reports", out)
-    finally:
-        if failed:
-            options.err.print(f"experiments with failed stages: {', '.join(failed)}", style="red")
-            raise typer.Exit(options.FAILED)
+    except typer.Exit:  # without any report
+        if not failed:
+            raise
+    if failed:
+        options.err.print(f"experiments with failed stages: {', '.join(failed)}", style="red")
+        raise typer.Exit(options.FAILED)
 
 
 def _seconds(text: str) -> float:

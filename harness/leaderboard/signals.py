@@ -32,7 +32,7 @@ BOARD_NOTE = (
 )
 PAIRED_NOTE = (
     "The arms of a seed depend on each other, so noise and p leave out what a seed does to all of "
-    "them, as the differences do."
+    "them, as the differences do, in columns in which all arms have the same seeds."
 )
 PARTLY_PAIRED_NOTE = (
     "Arms with the same checkpoints are compared seed by seed in the differences, but not here, "

@@ -5,7 +5,7 @@ import hashlib
 from harness.pretraining.recipes.pretrain import Pretrain
 
 BATCH_SEED = "batch_seed"
-"""Field of the specification of such a run, of whose start the batches have the seed of the run."""
+"""Field of the specification of such a run; other runs draw their batches with the run's seed."""
 
 
 def batch_seed(run: Pretrain, seed: int) -> dict[str, int]:

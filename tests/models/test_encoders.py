@@ -1,6 +1,7 @@
 """Encoders: published counts, representations, and what is saved."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -162,8 +163,8 @@ def test_the_bases_of_rotary_positions_of_modernbert(
     """Su et al. 2021, section 3.2.2: base^(-2i/d) radians a position."""
     architecture = MODELS["modernbert"].model_copy(update={"rope_base": base})
     size = Size(num_layers=2, hidden_size=16, num_heads=2, intermediate_size=16)
-    network = build(architecture, size, Tokens(100, 0, 2, 3), "bidirectional", 0).network.base_model
-    found = dict(network.rotary_emb.named_buffers())  # type: ignore[union-attr]
+    network: Any = build(architecture, size, Tokens(100, 0, 2, 3), "bidirectional", 0).network
+    found = dict(network.base_model.rotary_emb.named_buffers())
     halves = torch.arange(4) / 4
     torch.testing.assert_close(found["full_attention_inv_freq"], of_all_tokens**-halves)
     torch.testing.assert_close(found["sliding_attention_inv_freq"], 10_000.0**-halves)

@@ -49,10 +49,11 @@ def test_training_takes_the_seed_of_the_batches(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr("harness.pretraining.run.pretrain", record)
     monkeypatch.setattr(pretrain, "utilisation", lambda *_: {})
+    settings: Any = None  # not read
     for more in ({}, {BATCH_SEED: 9}):
         context: Any = SimpleNamespace(
             spec={"seed": 3, **more}, inputs=dict.fromkeys(["tokens", "tokenizer"]), out=None,
             state=None, progress=None, compute=None, loggers=list,
         )  # fmt: skip
-        pretrain.train_network(context, None)  # type: ignore[arg-type]
+        pretrain.train_network(context, settings)
     assert seeds == [3, 9]

@@ -9,14 +9,16 @@ from harness import load
 from harness.analysis.frames.costs import _flops, costs_frame, pretraining_flops
 from harness.plan.protocol import protocol_of
 
-STUDY = """
-name: taught
-question: Does a teacher help?
-pretrain:
+PRETRAIN = """pretrain:
   size: nano
   packing: {format: full_sentences}
   objective: mlm
-  budget: {steps: 5}
+  budget: {steps: 5}"""
+STUDY = (
+    PRETRAIN
+    + """
+name: taught
+question: Does a teacher help?
 grid:
   arm:
     alone: {}
@@ -27,6 +29,7 @@ grid:
       evaluate.finetune.learning_rate: 5e-3
 evaluate: {tasks: [micro-rte]}
 """
+)
 
 
 def study(tmp_path: Path) -> Any:
@@ -43,20 +46,18 @@ def test_the_cost_of_a_teacher_has_a_row(tmp_path: Path) -> None:
     assert tokens["teacher of taught"] == 9 * 512  # tokens per update of a small network
 
 
-NESTED = """
+NESTED = (
+    PRETRAIN
+    + """
 name: nested
 question: Does a long start help?
-pretrain:
-  size: nano
-  packing: {format: full_sentences}
-  objective: mlm
-  budget: {steps: 5}
 grid:
   arm:
     two: {pretrain.init_from: {budget: {steps: 7}}}
     three: {pretrain.init_from: {budget: {steps: 7}, init_from: {budget: {steps: 700}}}}
 evaluate: {tasks: [micro-rte]}
 """
+)
 
 
 def test_runs_that_a_start_builds_on_count(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 "use strict";
 // Sorts tables by their column heads and searches lists and boards. The pages are readable without.
 
-// A number ("71.0 ± 0.2", "1,000", "-3", "< 0.001", of "1 to 3" the first), or the text in lower case; null where a cell is empty.
+// A number ("71.0 ± 0.2", "1,000", "-3", "< 0.001", of "1 to 3" the first), or the text in lower
+// case; null where a cell is empty.
 function value(row, column) {
   const cell = row.cells[column];
   if (!cell || cell.classList.contains("missing")) return null;
