@@ -155,7 +155,7 @@ def test_a_stage_that_lost_its_lease_stops_and_leaves_nothing(
         run_stage(job("k"), workspace)
     assert (workspace.output("k") / "file").read_text() == "of the second"
     names = {path.name for path in workspace.folder("k").iterdir()}
-    assert names == {"out", "state", "result.json", "progress.json"}
+    assert names - {"progress.json"} == {"out", "state", "result.json"}  # a report before the loss
 
 
 @pytest.mark.parametrize("damaged", ["result.json", "out/file"])
