@@ -1,4 +1,4 @@
-"""Pretraining that was too short, or that learned hardly anything."""
+"""Pretraining that was too short, that failed, or that learned hardly anything."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -9,6 +9,7 @@ from harness.analysis.frames.pretrain_trials import pretrain_trials_frame
 from harness.analysis.frames.runs import pretrain_runs_frame
 from harness.analysis.results import Results
 from harness.data.corpora.token_counts import token_counts
+from harness.execution.job import Workspace
 from harness.plan.checks.adafactor import RATE, capped_learning_rate
 from harness.plan.checks.learned_budgets import few_updates
 from harness.plan.checks.pretraining import long_warmup, unfilled_vocabulary
@@ -35,6 +36,24 @@ def _rates(results: Results) -> dict[str, float]:
         return {}
     found = trials[trials["chosen"].astype(bool)].set_index("arm")[RATE].dropna()
     return {str(arm): float(rate) for arm, rate in found.items()}
+
+
+def failed_seeds(results: Results) -> Iterator[str]:
+    """A sentence on the pretraining runs that failed, such as those that diverged, for each reason;
+    reasons are known on the machines that share the store."""
+    stages = results.plan.stages.items()
+    lost = [one for key, one in stages if one.kind == "pretrain" and key not in results.finished]
+    failed: dict[str, list[str]] = {}
+    for stage in lost:
+        reason = Workspace(results.store.root).error(stage.key)
+        failed.setdefault(reason, []).append(stage.label)
+    failed.pop("", None)  # these have not failed
+    for reason, labels in failed.items():
+        yield (
+            f"Pretraining failed for {'; '.join(labels)} ({reason}). Scores, differences and "
+            "verdicts are of the seeds that finished; those that fail are no random sample of an "
+            "arm's seeds."
+        )
 
 
 def losses_beside_frequencies(results: Results) -> dict[str, tuple[float, float]]:

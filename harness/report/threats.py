@@ -67,6 +67,7 @@ def findings(
         *_few_seeds(table),
         *groups,
         *pretraining_checks.short_pretraining(results),
+        *pretraining_checks.failed_seeds(results),
         *_unlike_arms(results),
         *equal_arms(results),
         *(sentence for sentences in found.values() for sentence in sentences),

@@ -10,13 +10,18 @@ import pytest
 from harness.analysis.frames.runs import pretrain_runs_frame
 from harness.analysis.results import Results
 from harness.data.corpora.token_stream import TokenStream
+from harness.execution.job import Workspace
+from harness.plan.factory import load_plan
 from harness.pretraining.budget import Budget
 from harness.pretraining.recipes import RECIPES
 from harness.report.pretraining_checks import (
+    failed_seeds,
     frequency_loss,
     losses_beside_frequencies,
     unlearned,
 )
+from harness.store.store import Store
+from tests.paths import ROOT
 
 TRAIN, HELD_OUT = [0, 0, 0, 1, 1, 2], [0, 1, 3]
 
@@ -69,3 +74,15 @@ def test_losses_hardly_below_that_of_frequencies_are_named(tokens: Path) -> None
     assert sentence.endswith(f": idle {losses['idle']:.2f} against {by_frequency:.2f}.")
     learned = losses_beside_frequencies(results_of(tokens, {"good": 0.5}))
     assert learned.keys() == {"good"} and [*unlearned(learned)] == []
+
+
+def test_seeds_that_failed_are_named_by_reason(tmp_path: Path) -> None:
+    plan = load_plan(ROOT / "experiments" / "smoke.yaml")
+    results, workspace = Results(plan, Store(tmp_path)), Workspace(tmp_path)
+    assert [*failed_seeds(results)] == []
+    first, second, *_ = (one for one in plan.stages.values() if one.kind == "pretrain")
+    for stage in (first, second):
+        workspace.keep_error(stage.key, "FloatingPointError: not finite")
+    (sentence,) = failed_seeds(results)
+    named = f"{first.label}; {second.label} (FloatingPointError: not finite)"
+    assert sentence.startswith(f"Pretraining failed for {named}. Scores")
