@@ -36,7 +36,7 @@ def measured_rows(
     cells = [_scores(means[c], runs[c], seeds[c], rows) for c in columns]
     whole = seed_averages(seeds, terms)
     averages = _scores(combine(terms, means), whole, whole, rows)
-    counts = _num_seeds(results)
+    counts = _num_seeds(results[results["task"].isin([column.task for column in columns])])
     return [
         Row(name, scores, average, None, *counts.get(name, (0, 0)))
         for name, scores, average in zip(arms, zip(*cells, strict=True), averages, strict=True)

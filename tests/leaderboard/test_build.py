@@ -122,6 +122,15 @@ def test_the_fine_tuning_seeds_are_the_most_of_a_pretraining_seed_and_task():
     assert build(results(scores), "glue-v1", tasks=PART).rows[0].seeds == "3 x 2"
 
 
+def test_a_table_of_some_tasks_counts_their_seeds_alone():
+    scores = {
+        ("bert", "sst2", "validation", "accuracy"): dict.fromkeys(OWN_SEEDS, 0.5),
+        ("bert", "rte", "validation", "accuracy"): {(0, 0): 0.5, (1, 0): 0.5},
+    }
+    row = build(results(scores), "glue-v1", tasks=("rte",)).rows[0]
+    assert (row.seeds, row.average.seeds) == ("2 x 1", 2)
+
+
 def test_a_missing_cell_is_null_and_so_is_its_average_and_rank():
     complete = whole_suite({"good": 0.9, "poor": 0.1})
     gap = complete[~((complete["arm"] == "good") & (complete["task"] == "rte"))]
