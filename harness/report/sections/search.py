@@ -11,9 +11,11 @@ from harness.analysis.statistics.expected_best import expected_best
 from harness.core.rounding import one_decimal
 from harness.finetuning.search import optuna_search
 from harness.finetuning.search.space import parameters, shared
+from harness.finetuning.search.sweep import Sweep
 from harness.finetuning.search.trials import WORST
 from harness.leaderboard.cells import MISSING, mean_cell
 from harness.leaderboard.text_tables import TextTable
+from harness.plan.plan import Plan
 from harness.report.figures.differences import search_curves as draw_curves
 from harness.report.layout import Plot, Section
 
@@ -32,25 +34,27 @@ RANDOM_NOTE = (
     "All arms and tasks try the same points. Expected best is the expected score of the best of n "
     "random trials on the hold-out (Dodge et al. 2019, equation 1), mean over tasks ± standard "
     "deviation; each task is searched separately. It is estimated by drawing with replacement from "
-    "the completed trials and therefore biased low, most for large n. "
+    "the completed trials and therefore biased low, most for large n."
 )
-NOTE = (
+IMPORTANCE_NOTE = (
     "Importance is the share of variance that each hyperparameter explains by itself (functional "
     "ANOVA over a random forest, Hutter et al. 2014), in percent of the sum over hyperparameters; "
-    f"it is a rough estimate with few trials. A trial without a score counts as {FAILED:g} in both."
+    "it is a rough estimate with few trials."
 )
+FAILED_NOTE = f"A trial without a score counts as {FAILED:g}."
 
 
 def search_section(results: Results) -> Section | None:
     """The hyperparameter search; null if there was none."""
-    note = _note(results)
-    if not note:
+    if results.get(trials_frame).empty or results.sweep is None:
         return None
     svg = draw_curves(search_curves(results), results.arms)
+    importance = importance_table(results)
     tables = {
         "Expected best score on the hold-out x 100, by number of trials": search_table(results),
-        "Importance of each hyperparameter, in percent": importance_table(results),
+        "Importance of each hyperparameter, in percent": importance,
     }
+    note = _note(results.plan, results.sweep, with_importance=bool(importance.rows))
     plots = {"search": Plot(svg, CAPTION)} if svg else {}
     shown = {title: table for title, table in tables.items() if table.rows}
     folded = {"Trials of each arm and task": trials_table(results)}
@@ -146,21 +150,23 @@ def importance_table(results: Results) -> TextTable:
     return TextTable(["arm", "task", *names, "reason"], rows, text_columns=columns)
 
 
-def _note(results: Results) -> str:
-    """How the search was done and how to read the section; empty without a search."""
-    if results.get(trials_frame).empty or results.sweep is None:
-        return ""
-    label = next(iter(results.plan.searches.values())).label
+def _note(plan: Plan, sweep: Sweep, with_importance: bool) -> str:
+    """How the search was done and how to read the section."""
+    label = next(iter(plan.searches.values())).label
     start = (
         f"{label[:1].upper()}{label[1:]} for every arm and task, on a hold-out of the training "
-        f"set, from the model of {'that' if results.sweep.seeds else 'the first pretraining'} "
-        "seed, with fine-tuning seeds that no reported run uses. "
+        f"set, from the model of {'that' if sweep.seeds else 'the first pretraining'} seed, with "
+        "fine-tuning seeds that no reported run uses."
     )
     no_curves = (
-        "The expected best of n trials is not shown, because the sampler "
-        f"{results.sweep.sampler} does not draw trials independently. "
+        f"The expected best of n trials is not shown, because the sampler {sweep.sampler} does not "
+        "draw trials independently."
     )
-    return start + (RANDOM_NOTE if results.sweep.sampler == "random" else no_curves) + NOTE
+    is_random = sweep.sampler == "random"
+    notes = [start, RANDOM_NOTE if is_random else no_curves]
+    notes += [IMPORTANCE_NOTE] if with_importance else []
+    notes += [FAILED_NOTE] if is_random or with_importance else []
+    return " ".join(notes)
 
 
 def _scores(trials: pd.DataFrame) -> np.ndarray:

@@ -14,6 +14,7 @@ from harness.report.sections.search import (
     chosen_table,
     importance_table,
     search_curves,
+    search_section,
     search_table,
     trials_table,
 )
@@ -90,6 +91,15 @@ def test_the_report_has_the_section_only_where_there_was_a_search(
         assert "Importance of each hyperparameter" in (tmp_path / "with" / name).read_text()
         assert "Chosen settings" not in (tmp_path / "without" / name).read_text()
     assert (tmp_path / "with/search.svg").exists()
+
+
+def test_one_setting_has_no_share_of_importance(fabricate) -> None:
+    given = searched()
+    alone = Sweep.read({"trials": 9, "sampler": "random", "space": {"epochs": SPACE["epochs"]}})
+    data = fabricate({"good": 0.9, "bad": 0.6}, **{**given, "sweep": alone})
+    section = search_section(data)
+    assert section and not any("mportance" in text for text in [*section.notes, *section.tables])
+    assert section.notes[0].endswith("large n. A trial without a score counts as 0.")
 
 
 def test_searches_of_several_seeds_are_listed_together(fabricate) -> None:
