@@ -36,7 +36,7 @@ def total_cost_section(results: Results) -> Section:
     tables = {
         "": _totals(results),
         "One pretraining seed, as planned": pretraining_table(results),
-        "Seconds by kind of stage": time(results),
+        "Seconds by kind of stage, without tokenization": time(results),
     }
     read = [f"{line}." for line in corpus_lines(results.plan)]
     tuned = [TRIALS_NOTE] if results.experiment.sweep.pretrain else []
