@@ -29,7 +29,7 @@ from harness.report.difference_tables import interval, points
 from harness.report.run_checks import NEAR_MAXIMUM, guesses, maximum
 from harness.tasks.custom import tasks_of
 from harness.tasks.probes import PROBES
-from harness.tasks.probes.accuracy import OVERALL
+from harness.tasks.probes.probe import OVERALL
 from harness.tasks.task import Column
 
 ARCHITECTURE = ("pretrain.model.family", "pretrain.size")

@@ -8,8 +8,8 @@ import pandas as pd
 from harness.analysis.comparison.resampling import EXAMPLES_SEED, REPLICATES, cell_name
 from harness.analysis.frames.scores import PROBE_ITEM_COLUMNS
 from harness.analysis.statistics.bootstrap import Runs, bootstrap_scores
-from harness.tasks.probes.accuracy import OVERALL
 from harness.tasks.probes.columns import METRIC
+from harness.tasks.probes.probe import OVERALL
 
 
 def probe_runs(items: pd.DataFrame, arms: Sequence[str]) -> dict[str, dict[str, Runs]]:

@@ -12,8 +12,8 @@ from harness.plan.plan import FinetuneRun, ProbeRun
 from harness.store.recorded import SCORE_COLUMNS
 from harness.store.store import StageResult
 from harness.tasks.probes import PROBES
-from harness.tasks.probes.accuracy import OVERALL, item_values
-from harness.tasks.probes.probe import UNSUPPORTED_FILE
+from harness.tasks.probes.accuracy import item_values
+from harness.tasks.probes.probe import OVERALL, UNSUPPORTED_FILE
 from harness.tasks.task import Task
 
 SEQUENTIAL_COLUMNS = [

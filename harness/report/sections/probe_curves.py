@@ -9,7 +9,7 @@ from harness.leaderboard.text_tables import TextTable
 from harness.report.figures.pretraining import task_curves
 from harness.report.layout import Plot
 from harness.report.sections.learning_thresholds import THRESHOLDS, thresholds_of
-from harness.tasks.probes.accuracy import OVERALL
+from harness.tasks.probes.probe import OVERALL
 
 CAPTION = (
     "accuracy x 100 of each category by tokens, mean over seeds, with bars from the lowest to the "

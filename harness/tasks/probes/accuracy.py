@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from harness.tasks.probes.probe import OVERALL
+
 Array = np.ndarray
-OVERALL = "overall"
 
 
 def minimal_pair_values(good: Array, bad: Array) -> Array:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from harness.tasks.probes import PROBES
-from harness.tasks.probes.accuracy import OVERALL
+from harness.tasks.probes.probe import OVERALL
 from harness.tasks.task import Column
 
 METRIC = "accuracy"

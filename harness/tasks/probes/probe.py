@@ -2,11 +2,14 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from harness.core.config import ConfigModel
+from harness.core.names import MetricPart
 from harness.tasks.task import HubData, MicroworldData
 
+OVERALL = "overall"
+"""Column of the mean over the categories of a probe."""
 UNSUPPORTED_FILE = "unsupported.txt"
 """File of a finished probe with the reason why it does not support the model."""
 
@@ -18,7 +21,7 @@ class Probe(ConfigModel):
     name: str
     kind: Literal["minimal_pairs", "cloze", "generation"]
     data: Annotated[HubData | MicroworldData, Field(discriminator="source")]
-    categories: tuple[str, ...]
+    categories: tuple[MetricPart, ...]
     """Categories that are reported separately; for Hub data, the configs."""
     fields: tuple[str, str] | None = None
     """Columns of the acceptable and the unacceptable sentence; None for the micro-world."""
@@ -30,3 +33,13 @@ class Probe(ConfigModel):
     """Mean accuracy of random guesses over the categories, 0 to 1."""
     licence: str
     citation: str
+
+    @field_validator("categories")
+    @classmethod
+    def _own_columns(cls, categories: tuple[str, ...]) -> tuple[str, ...]:
+        if not categories or len({*categories, OVERALL}) <= len(categories):
+            raise ValueError(
+                f"must be one or more names, each once and none {OVERALL!r}, the mean over them, "
+                f"but is {', '.join(categories) or 'empty'}"
+            )
+        return categories

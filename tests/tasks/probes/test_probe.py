@@ -4,10 +4,12 @@ import subprocess
 import sys
 
 import pytest
+from pydantic import ValidationError
 
 from harness.tasks.probes import PROBES
 from harness.tasks.probes.blimp import PHENOMENA
 from harness.tasks.probes.items import fingerprint
+from harness.tasks.probes.probe import Probe
 from harness.tasks.task import HubData
 
 
@@ -15,8 +17,6 @@ from harness.tasks.task import HubData
 def test_probe(name: str) -> None:
     probe = PROBES[name]
     assert probe.name == name
-    assert len(set(probe.categories)) == len(probe.categories) > 0
-    assert "overall" not in probe.categories
     assert probe.chance == 0 if probe.kind == "generation" else 0 < probe.chance <= 0.5
     assert probe.licence and probe.citation
     if isinstance(probe.data, HubData):
@@ -46,3 +46,19 @@ def test_it_imports_without_the_heavy_libraries() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
     assert not {"torch", "transformers", "datasets"} & set(modules)
+
+
+@pytest.mark.parametrize(
+    ("categories", "reason"),
+    [
+        ((), "one or more names"),
+        (("a", "a"), "each once"),
+        (("a", "overall"), "none 'overall'"),
+        (("agreement (hard)",), "letters, digits, spaces"),
+    ],
+)
+def test_categories_name_columns_of_their_own(categories: tuple[str, ...], reason: str) -> None:
+    """MLflow takes no parentheses, and a metric of one name twice or of the mean is lost."""
+    given = PROBES["blimp"].model_dump() | {"categories": categories}
+    with pytest.raises(ValidationError, match=reason):
+        Probe.model_validate(given)
