@@ -17,5 +17,17 @@ def batch_seed(run: Pretrain, seed: int) -> dict[str, int]:
     starts = 0
     while run.init_from and not run.starts_from_vectors:
         run, starts = run.init_from, starts + 1
-    digest = hashlib.sha256(f"{seed} {starts}".encode()).digest()
-    return {BATCH_SEED: int.from_bytes(digest[:4])} if starts else {}
+    return _field(f"{seed} {starts}") if starts else {}
+
+
+def continued_batch_seed(seed: int, reads: int) -> dict[str, int]:
+    """As `batch_seed` for continued pretraining.
+
+    Args:
+        reads: earlier runs of the arm on the same text.
+    """
+    return _field(f"{seed} continued {reads}") if reads else {}
+
+
+def _field(content: str) -> dict[str, int]:
+    return {BATCH_SEED: int.from_bytes(hashlib.sha256(content.encode()).digest()[:4])}

@@ -13,6 +13,7 @@ from harness.data.corpora.sources import (
 )
 from harness.experiment.arms import Arm
 from harness.finetuning.continued_pretraining import continued_run, without_distillation
+from harness.plan.batch_seeds import continued_batch_seed
 from harness.plan.costs import continued_cost, expected_flops, held_out_flops
 from harness.plan.graph import StageGraph
 from harness.plan.plan import ContinuedRun
@@ -37,6 +38,7 @@ def adapted_model(graph: StageGraph, arm: Arm, task: Task, seed: int, tokenizer:
     model = graph.pretrain_keys[arm.name, seed]
     # The pretraining stage also measures its held-out loss; a checkpoint comes without text.
     run, before_on_old_text = arm.pretrain, None if arm.pretrain.model.checkpoint else model
+    texts = [graph.stages[model].parents.get("tokens")]
     for step, declared in enumerate(arm.evaluate.continued_pretraining):
         text = declared.corpus_of(task.name)
         run = continued_run(arm.pretrain.model_copy(update={"objective": run.objective}), declared)
@@ -47,6 +49,8 @@ def adapted_model(graph: StageGraph, arm: Arm, task: Task, seed: int, tokenizer:
         loss_before = add_held_out_loss(graph, run, seed, model, tokens, label)
         parents = {"tokenizer": tokenizer, "tokens": tokens, "init_from": model}
         spec = graph.pretrain_spec(_without_checkpoint_name(run), seed)
+        spec |= continued_batch_seed(seed, texts.count(tokens))
+        texts.append(tokens)
         flops = expected_flops(cost, run.budget)
         label = f"{arm.name} on {corpus}, seed {seed}"
         key = graph.stage("continue_pretraining", label, spec, parents, flops)

@@ -20,6 +20,7 @@ from harness.experiment.experiment import Experiment
 from harness.experiment.source import DeclarationError
 from harness.finetuning.continued_pretraining import ContinuedPretraining
 from harness.models.build import load
+from harness.plan.batch_seeds import BATCH_SEED
 from harness.plan.factory import load_plan, make_plan
 from harness.plan.plan import Plan, Stage
 from harness.pretraining.optimizer import Optimizer
@@ -122,6 +123,17 @@ def test_null_settings_are_those_of_pretraining() -> None:
     run, old = stage.spec["pretrain"], planned(DAPT).arms[0].pretrain
     assert Optimizer.model_validate(run["optimizer"]) == old.optimizer
     assert run["phases"] == ({"fraction": 1.0, "sequence_length": 64},)
+
+
+def test_text_that_the_arm_has_read_comes_in_other_batches() -> None:
+    """With the seed of pretraining, it would come in the same order again."""
+    own = {**DAPT, "corpus": PRETRAIN["corpus"]}
+    stages = of_kind(planned(own, DAPT, own, DAPT), "continue_pretraining")
+    first, other, again, other_again = (stage.spec.get(BATCH_SEED) for stage in stages)
+    assert other is None
+    assert None not in {first, again, other_again} and first != again
+    (other_seed,) = of_kind(planned(own, seeds=2), "continue_pretraining")[1:]
+    assert other_seed.spec[BATCH_SEED] != first
 
 
 def test_probes_use_the_last_model() -> None:
