@@ -6,7 +6,8 @@ from functools import cache
 from typing import Any
 
 from harness.core.config import ConfigModel
-from harness.data.corpora.sources import Corpus, decontaminated
+from harness.data.corpora.sources import Corpus, decontaminated, steps_of
+from harness.data.corpora.steps.filters import Quality
 from harness.experiment import plugins
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Experiment
@@ -104,7 +105,11 @@ class StageGraph:
     def text(self, corpus: Corpus) -> dict[str, Any]:
         """The part of a spec that identifies a text, and the texts that are removed from it."""
         corpus = corpus_in(self.world, corpus) if self.world else corpus
-        found = {"corpus": self.dump(corpus), "fingerprint": self.corpus_fingerprint(corpus)}
+        found = {
+            "corpus": self.dump(corpus),
+            "fingerprint": self.corpus_fingerprint(corpus),
+            **text_repairs(corpus),
+        }
         if suites := decontaminated(corpus):
             found["evaluation"] = {one: self.evaluation_fingerprints(one) for one in suites}
         return found
@@ -144,6 +149,12 @@ class StageGraph:
         any, so that a run has the key that it has without the field."""
         found = evaluate.protocol.perturb.content
         return {"perturb": found} if found else {}
+
+
+def text_repairs(corpus: Corpus) -> dict[str, str]:
+    """As `since_repairs`, of a text."""
+    is_filtered = any(isinstance(step, Quality) for step in steps_of(corpus))
+    return {"quality": "each symbol"} if is_filtered else {}  # their sum was bounded
 
 
 def pretraining_repairs(run: Pretrain) -> dict[str, str]:

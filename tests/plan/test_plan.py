@@ -15,6 +15,7 @@ from harness.plan.keys import stage_key
 from harness.plan.plan import Plan, Stage
 from harness.plan.protocol import protocol_of
 from harness.pretraining.objectives import OBJECTIVES
+from tests.paths import ROOT
 
 BASE: dict[str, Any] = {
     "name": "x",
@@ -113,6 +114,16 @@ def pretrain_keys(**fields: Any) -> set[str]:
 )
 def test_changes_of_the_result_change_the_key(change: dict[str, Any]) -> None:
     assert pretrain_keys().isdisjoint(pretrain_keys(pretrain=BASE["pretrain"] | change))
+
+
+def test_texts_of_which_fewer_documents_passed_the_quality_rules_have_other_keys() -> None:
+    """Of the corpus and of a source of a mixture."""
+    source = {"source": "text", "path": str(ROOT / "README.md")}
+    sources = {"a": source, "b": source | {"steps": ["quality"]}}
+    mixture = {"source": "mixture", "sources": sources}
+    for corpus, is_marked in ((source, False), (sources["b"], True), (mixture, True)):
+        text = planned(pretrain=BASE["pretrain"] | {"corpus": corpus}).stages.values()
+        assert {"quality" in one.spec for one in text if one.kind == "tokenize"} == {is_marked}
 
 
 @pytest.mark.parametrize("recipe", ["skipgram", "cbow", "glove", "bert"])

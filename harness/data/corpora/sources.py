@@ -9,6 +9,7 @@ from harness.core.config import ConfigModel, Count
 from harness.core.names import SourceName
 from harness.data.corpora.steps import AnyStep, without_ablations
 from harness.data.corpora.steps.decontamination import Decontaminate
+from harness.data.corpora.steps.step import Step
 
 NUM_WORDS = "num_words"
 """Value of `sort_by`: words separated by white space."""
@@ -218,10 +219,14 @@ def sources_of(corpus: Corpus | TaskCorpus) -> list[SingleCorpus | TaskCorpus]:
     return list(corpus.sources.values()) if isinstance(corpus, MixedCorpus) else [corpus]
 
 
+def steps_of(corpus: Corpus | TaskCorpus) -> list[Step]:
+    """The steps of all sources of a corpus."""
+    return [step for one in sources_of(corpus) for step in getattr(one, "steps", None) or ()]
+
+
 def decontaminated(corpus: Corpus | TaskCorpus) -> list[str]:
     """The suites whose texts steps remove from a corpus."""
-    steps = [step for one in sources_of(corpus) for step in getattr(one, "steps", None) or ()]
-    return sorted({step.suite for step in steps if isinstance(step, Decontaminate)})
+    return sorted({step.suite for step in steps_of(corpus) if isinstance(step, Decontaminate)})
 
 
 def text_of_tokenizer(corpus: Corpus) -> Corpus:

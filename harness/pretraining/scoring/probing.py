@@ -19,13 +19,9 @@ from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.scoring.likelihood import log_likelihoods, written
 from harness.pretraining.scoring.requests import Text, default_objective, unsupported_request
 from harness.tasks.probes import PROBES
-from harness.tasks.probes.accuracy import (
-    OVERALL,
-    accuracy_by_category,
-    item_values,
-)
+from harness.tasks.probes.accuracy import accuracy_by_category, item_values
 from harness.tasks.probes.items import Beginning, ClozeItem, Item, MinimalPair, load_items
-from harness.tasks.probes.probe import Probe
+from harness.tasks.probes.probe import OVERALL, Probe
 
 
 @dataclass(frozen=True)

@@ -192,6 +192,8 @@ def test_length_and_normal_form() -> None:
         ("the cat and the dog " * 4, False),  # fewer than 50 words
         ("cat dog bird " * 30, False),  # no stop words
         ("the of " + "# " * 60, False),  # symbols
+        ("the of " + "bird " * 89 + "# " * 9 + "... " * 9, True),  # a tenth of the words of neither
+        ("the of " + "bird " * 87 + "... … " * 6, False),
         ("the of " + "1 2 3 " * 30, False),  # no letters
         ("the of " + "extraordinarily-long-compound-words " * 60, False),  # word length
     ],

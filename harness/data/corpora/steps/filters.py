@@ -78,12 +78,13 @@ def quality(step: Quality, documents: Documents, _: EvaluationTexts) -> Iterator
         if not step.min_words <= len(words) <= step.max_words:
             continue
         mean_length = sum(map(len, words)) / len(words)
-        symbols = sum(word.count("#") + word.count("...") + word.count("…") for word in words)
+        hashes = sum(word.count("#") for word in words)
+        ellipses = sum(word.count("...") + word.count("…") for word in words)
         alphabetic = sum(any(map(str.isalpha, word)) for word in words)
         stop_words = STOP_WORDS.intersection(map(str.lower, words))
         if (
             3 <= mean_length <= 10
-            and symbols <= 0.1 * len(words)
+            and max(hashes, ellipses) <= 0.1 * len(words)
             and alphabetic >= 0.8 * len(words)
             and len(stop_words) >= 2
         ):
