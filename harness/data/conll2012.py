@@ -13,6 +13,8 @@ SUFFIX = "_gold_conll"
 FOLDERS = {"train": ("train",), "validation": ("development", "dev"), "test": ("test",)}
 """Split to its names in paths, as in `v4/data/development/.../cctv_0000.v4_gold_conll` or
 `dev.english.v4_gold_conll`."""
+OTHER_LANGUAGES = {"arabic", "chinese"}
+"""Languages of the shared task that no task here reads, as they stand in paths beside `english`."""
 BEGIN, COMMENT = re.compile(r"#begin document \((.*)\); part (\d+)"), "#"
 WORD, FIRST_FRAME, FEWEST = 3, 11, 12
 """Columns of the word and of the first predicate's arguments; columns of a line without predicates.
@@ -26,20 +28,24 @@ def files_in(folder: Path) -> list[Path]:
 
 
 def rows(folder: Path, split: str) -> list[dict[str, Any]]:
-    """`document_id` and `sentences` of the documents of a split.
+    """`document_id` and `sentences` of the English documents of a split.
 
     Raises:
         ValueError: no such split, a document twice, or lines in another format.
     """
     names = FOLDERS.get(split, ())
+    parts_of = {
+        file: set(re.split(r"[/.]", file.relative_to(folder).as_posix()))
+        for file in files_in(folder)
+    }
     chosen = [
         file
-        for file in files_in(folder)
-        if set(names).intersection(re.split(r"[/.]", file.relative_to(folder).as_posix()))
+        for file, found in parts_of.items()
+        if found.intersection(names) and found.isdisjoint(OTHER_LANGUAGES)
     ]
     if not chosen:
         raise ValueError(
-            f"no file {' or '.join(f'*{name}*' for name in names)} of the format *{SUFFIX}"
+            f"no English file {' or '.join(f'*{name}*' for name in names)} of the format *{SUFFIX}"
             if names
             else f"the splits are {', '.join(FOLDERS)}"
         )

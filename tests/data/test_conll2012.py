@@ -100,6 +100,14 @@ def test_one_file_for_each_split_is_read_too(tmp_path: Path) -> None:
     assert all(len(rows(tmp_path, split)) == 1 for split in ("train", "validation", "test"))
 
 
+def test_other_languages_of_the_shared_task_are_left_out(folder: Path) -> None:
+    other = TEXT.replace("toy_00", "other_00")
+    place = "conll-2012/v4/data/train/data/chinese/annotations/bc/toy/00"
+    write(folder / place / "other_0000.v4_gold_conll", other)
+    write(folder / "train.arabic.v4_gold_conll", other)
+    assert [one["document_id"] for one in rows(folder, "train")] == ["toy_00"]
+
+
 def test_the_fingerprint_is_that_of_the_files(folder: Path) -> None:
     before = hub.fingerprint(REPOSITORY, "english_v4", None)
     write(next(folder.glob("**/*_gold_conll")), TEXT.replace("cup", "pan"))
@@ -123,7 +131,9 @@ def test_a_line_of_another_length_is_refused(tmp_path: Path) -> None:
 
 def test_a_missing_split_is_refused(tmp_path: Path) -> None:
     write(tmp_path / "train.v4_gold_conll", TEXT)
-    with pytest.raises(ValueError, match=r"no file \*development\* or \*dev\* of the format"):
+    with pytest.raises(
+        ValueError, match=r"no English file \*development\* or \*dev\*"
+    ):
         rows(tmp_path, "validation")
     with pytest.raises(ValueError, match="the splits are train, validation, test"):
         rows(tmp_path, "dev2")
