@@ -16,11 +16,12 @@ from harness.tasks.data_files import evaluation_file, format_of, header
 from harness.tasks.file_rows import column_of, listed, read_rows
 from harness.tasks.labels import class_name
 from harness.tasks.loaders import DATASETS
+from harness.tasks.tag_inference import with_tag_columns, with_tags
 from harness.tasks.task import HOLDOUT_SPLIT, Split
 
 REQUIRED = ("kind", "text_fields", "metrics")
 """Fields without a default: a task that lacks one is inferred."""
-INFERRED_KINDS = ("classification", "regression")
+INFERRED_KINDS = ("classification", "regression", "tagging")
 HOLDOUT_FRACTION = 0.2
 MIN_EXAMPLES, MIN_HOLDOUT_EXAMPLES = 8, 10
 """Fewest training examples, and fewest examples of an inferred dev set."""
@@ -68,10 +69,14 @@ def inferred(fields: Mapping[str, Any]) -> dict[str, Any]:
 def _completed(fields: dict[str, Any]) -> dict[str, Any]:
     source, files = fields["data"]["source"], fields["data"]["files"]
     rows = {"train": read_rows(source, files["train"])}
+    is_tagging = fields.get("kind") == "tagging"
     fields = _with_columns(fields, rows["train"])
     fields, split = _with_dev_split(fields)
     if split and split in fields["data"]["files"]:
         rows[split] = read_rows(source, fields["data"]["files"][split])
+    if is_tagging:
+        words = column_of(rows["train"], fields["text_fields"][0], "train")
+        return with_tags({"train_size": _train_size(len(words), fields["data"]), **fields}, rows)
     _check_texts(fields, rows)
     labels = {name: _labels(columns, fields, name) for name, columns in rows.items()}
     train_size = _train_size(len(labels["train"]), fields["data"])
@@ -90,6 +95,8 @@ def _with_columns(fields: Mapping[str, Any], train: Rows) -> dict[str, Any]:
     texts = fields.get("text_fields", [])
     if not isinstance(texts, list) or not all(isinstance(name, str) for name in texts):
         raise ValueError(f"text_fields must be a list of columns, but is {texts!r}")
+    if fields.get("kind") == "tagging":
+        return with_tag_columns(fields, train)
     used = [name for name in (*texts, fields.get("group_field")) if name]
     label = fields.get("label_field") or label_column(train, used)
     return {

@@ -131,9 +131,7 @@ def test_a_line_of_another_length_is_refused(tmp_path: Path) -> None:
 
 def test_a_missing_split_is_refused(tmp_path: Path) -> None:
     write(tmp_path / "train.v4_gold_conll", TEXT)
-    with pytest.raises(
-        ValueError, match=r"no English file \*development\* or \*dev\*"
-    ):
+    with pytest.raises(ValueError, match=r"no English file \*development\* or \*dev\*"):
         rows(tmp_path, "validation")
     with pytest.raises(ValueError, match="the splits are train, validation, test"):
         rows(tmp_path, "dev2")
