@@ -126,8 +126,7 @@ class PlanBuilder:
         tokenizer = graph.stage("tokenizer", f"{algorithm} {size}", tokenizer_spec, {})
         data = graph.text(spec.corpus)
         if spec.held_out:
-            held_out = graph.text(spec.held_out)
-            data |= {"held_out": held_out["corpus"], "held_out_text": held_out["fingerprint"]}
+            data |= graph.held_out_text(spec.held_out)
         label = f"{spec.corpus.source} as {algorithm} {size}"
         return tokenizer, graph.stage("tokenize", label, data, {"tokenizer": tokenizer})
 

@@ -6,7 +6,8 @@ from functools import cache
 from typing import Any
 
 from harness.core.config import ConfigModel
-from harness.data.corpora.sources import Corpus, decontaminated
+from harness.data.corpora.sources import Corpus, decontaminated, sources_of
+from harness.data.corpora.steps.deduplication import DeduplicateNear
 from harness.experiment import plugins
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Experiment
@@ -107,7 +108,13 @@ class StageGraph:
         found = {"corpus": self.dump(corpus), "fingerprint": self.corpus_fingerprint(corpus)}
         if suites := decontaminated(corpus):
             found["evaluation"] = {one: self.evaluation_fingerprints(one) for one in suites}
-        return found
+        return found | text_repairs(corpus)
+
+    def held_out_text(self, corpus: Corpus) -> dict[str, Any]:
+        """The part of a spec that identifies the held-out text, where it is not of the corpus."""
+        found = self.text(corpus)
+        names = {"held_out": found["corpus"], "held_out_text": found["fingerprint"]}
+        return names | text_repairs(corpus)
 
     def task_content(self, task: Task) -> dict[str, Any]:
         """The part of a spec that identifies the examples of a task."""
@@ -144,6 +151,14 @@ class StageGraph:
         any, so that a run has the key that it has without the field."""
         found = evaluate.protocol.perturb.content
         return {"perturb": found} if found else {}
+
+
+def text_repairs(corpus: Corpus) -> dict[str, str]:
+    """As `since_repairs`, of a text."""
+    steps = [step for one in sources_of(corpus) for step in getattr(one, "steps", None) or ()]
+    if any(isinstance(step, DeduplicateNear) for step in steps):  # most at the threshold were kept
+        return {"near_duplicates": "at the threshold"}
+    return {}
 
 
 def pretraining_repairs(run: Pretrain) -> dict[str, str]:

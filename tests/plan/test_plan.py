@@ -115,6 +115,19 @@ def test_changes_of_the_result_change_the_key(change: dict[str, Any]) -> None:
     assert pretrain_keys().isdisjoint(pretrain_keys(pretrain=BASE["pretrain"] | change))
 
 
+@pytest.mark.parametrize("step", ["deduplicate_near", "deduplicate"])
+def test_text_from_which_few_near_duplicates_were_removed_has_other_keys(step: str) -> None:
+    corpus = {"source": "microworld", "steps": [step]}
+    of_train = BASE["pretrain"] | {"corpus": corpus}
+    of_held_out = BASE["pretrain"] | {"held_out": corpus | {"seed": 1}}
+    for run, kinds in ((of_train, ["tokenizer", "tokenize"]), (of_held_out, ["tokenize"])):
+        stages = [
+            stage for kind in ("tokenizer", "tokenize") for stage in stages_of(kind, pretrain=run)
+        ]
+        marked = [stage.kind for stage in stages if "near_duplicates" in stage.spec]
+        assert marked == (kinds if step == "deduplicate_near" else [])
+
+
 @pytest.mark.parametrize("recipe", ["skipgram", "cbow", "glove", "bert"])
 @pytest.mark.parametrize("algorithm", ["word", "wordpiece"])
 def test_word_vectors_that_learned_unknown_words_have_other_keys(

@@ -20,7 +20,12 @@ from harness.data.corpora.steps.ablations import (
     noise,
 )
 from harness.data.corpora.steps.decontamination import Decontaminate
-from harness.data.corpora.steps.deduplication import Deduplicate, DeduplicateNear
+from harness.data.corpora.steps.deduplication import (
+    RECALL,
+    Deduplicate,
+    DeduplicateNear,
+    bands,
+)
 from harness.data.corpora.steps.filters import Language, Length, Normalise, Quality
 from harness.data.corpora.steps.step import (
     Documents,
@@ -148,6 +153,27 @@ def test_planted_near_duplicates_are_found() -> None:
     found = [one for one in near if one not in kept]
     assert len(found) == 60  # recall
     assert all(one in kept for one in [*originals, *far])  # precision
+
+
+def test_near_duplicates_at_the_threshold_are_found() -> None:
+    """One word of 80 is replaced, which leaves a similarity of 0.88; with the bands of datasketch's
+    own choice, one pair in five was not compared."""
+    random = Random(0)
+    words = [f"w{number}" for number in range(5_000)]
+    originals = [random.choices(words, k=80) for _ in range(200)]
+    copies = [[*one[:40], "new", *one[41:]] for one in originals]
+    documents = [[" ".join(one)] for one in (*originals, *copies)]
+    assert len(list(cleaned((DeduplicateNear(),), documents))) <= 204
+
+
+@pytest.mark.parametrize("threshold", [0.01, 0.3, 0.5, 0.8, 0.95, 0.999])
+@pytest.mark.parametrize("num_permutations", [16, 128, 512])
+def test_bands_find_what_is_at_the_threshold(threshold: float, num_permutations: int) -> None:
+    step = DeduplicateNear(threshold=threshold, num_permutations=num_permutations)
+    number, size = bands(step)
+    assert number >= 2
+    assert number * size <= num_permutations
+    assert size == 1 or 1 - (1 - threshold**size) ** number >= RECALL
 
 
 def test_near_duplicates_equal_those_of_all_pairs() -> None:
