@@ -1,5 +1,6 @@
 """The graph of stages to which the builder adds."""
 
+import re
 from collections.abc import Callable, Mapping
 from copy import copy
 from functools import cache
@@ -7,6 +8,7 @@ from typing import Any
 
 from harness.core.config import ConfigModel
 from harness.data.corpora.sources import Corpus, decontaminated, sources_of
+from harness.data.corpora.steps.ablations import Interchange
 from harness.data.corpora.steps.deduplication import DeduplicateNear
 from harness.experiment import plugins
 from harness.experiment.evaluation import Evaluate
@@ -155,10 +157,13 @@ class StageGraph:
 
 def text_repairs(corpus: Corpus) -> dict[str, str]:
     """As `since_repairs`, of a text."""
-    steps = [step for one in sources_of(corpus) for step in getattr(one, "steps", None) or ()]
-    if any(isinstance(step, DeduplicateNear) for step in steps):  # most at the threshold were kept
-        return {"near_duplicates": "at the threshold"}
-    return {}
+    found, sources = {}, sources_of(corpus)
+    for step in (step for one in sources for step in getattr(one, "steps", None) or ()):
+        if isinstance(step, DeduplicateNear):  # most at the threshold were kept
+            found["near_duplicates"] = "at the threshold"
+        if isinstance(step, Interchange) and not all(re.fullmatch(r"\w+", w) for w in step.words):
+            found["interchanged"] = "phrases"  # marks at their ends had to touch a word
+    return found
 
 
 def pretraining_repairs(run: Pretrain) -> dict[str, str]:

@@ -128,6 +128,17 @@ def test_text_from_which_few_near_duplicates_were_removed_has_other_keys(step: s
         assert marked == (kinds if step == "deduplicate_near" else [])
 
 
+@pytest.mark.parametrize(("word", "is_marked"), [("Mr.", True), ("New York", True), ("he", False)])
+def test_text_in_which_phrases_were_not_interchanged_has_other_keys(
+    word: str, is_marked: bool
+) -> None:
+    step = {"kind": "interchange", "words": [word, "she"]}
+    corpus = {"source": "microworld", "steps": [step]}
+    for kind, has_ablations in (("tokenizer", False), ("tokenize", True)):
+        (stage,) = stages_of(kind, pretrain=BASE["pretrain"] | {"corpus": corpus})
+        assert ("interchanged" in stage.spec) is (is_marked and has_ablations)
+
+
 @pytest.mark.parametrize("recipe", ["skipgram", "cbow", "glove", "bert"])
 @pytest.mark.parametrize("algorithm", ["word", "wordpiece"])
 def test_word_vectors_that_learned_unknown_words_have_other_keys(

@@ -252,6 +252,20 @@ def test_interchanged_words_lose_their_places_and_keep_their_number() -> None:
     assert interchange(step, ["nothing to change"], Random(0)) == [["nothing to change"]]
 
 
+def test_phrases_and_words_that_end_with_a_mark_are_interchanged() -> None:
+    found: set[str] = set()
+    for seed in range(20):
+        step = Interchange(words=("Mr.", "Mrs."))
+        found.update(*interchange(step, ["So Mr. Roe left."], Random(seed)))
+    assert found == {"So Mr. Roe left.", "So Mrs. Roe left."}
+    step = Interchange(words=("York", "New York"))
+    (left,) = interchange(step, ["New York, New Yorkers"] * 20, Random(0))
+    assert {*left} == {"York, New Yorkers", "New York, New Yorkers"}
+    step = Interchange(words=("New", "New York"))
+    (left,) = interchange(step, ["New York"] * 20, Random(0))
+    assert {*left} == {"New", "New York"}
+
+
 def test_steps_are_read_by_kind_or_by_fields_and_unknown_ones_refused() -> None:
     assert STEP.validate_python("deduplicate") == Deduplicate()
     assert STEP.validate_python({"kind": "noise", "rate": 0.5}) == Noise(rate=0.5)
