@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from harness.core.config import ConfigModel
-from harness.data.corpora.sources import Corpus, decontaminated, sources_of
+from harness.data.corpora.sources import Corpus, decontaminated, sources_of, text_of_tokenizer
 from harness.data.corpora.steps.ablations import Interchange
 from harness.data.corpora.steps.deduplication import DeduplicateNear
 from harness.experiment import plugins
@@ -114,6 +114,7 @@ class StageGraph:
 
     def held_out_text(self, corpus: Corpus) -> dict[str, Any]:
         """The part of a spec that identifies the held-out text, where it is not of the corpus."""
+        corpus = text_of_tokenizer(corpus)
         found = self.text(corpus)
         names = {"held_out": found["corpus"], "held_out_text": found["fingerprint"]}
         return names | text_repairs(corpus)

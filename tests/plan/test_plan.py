@@ -128,6 +128,16 @@ def test_text_from_which_few_near_duplicates_were_removed_has_other_keys(step: s
         assert marked == (kinds if step == "deduplicate_near" else [])
 
 
+def test_ablations_of_held_out_text_change_nothing() -> None:
+    clean, spoiled = (
+        stages_of(
+            "tokenize", pretrain=BASE["pretrain"] | {"held_out": {"source": "microworld", **more}}
+        )
+        for more in ({}, {"steps": ["noise"]})
+    )
+    assert [stage.key for stage in clean] == [stage.key for stage in spoiled]
+
+
 @pytest.mark.parametrize(("word", "is_marked"), [("Mr.", True), ("New York", True), ("he", False)])
 def test_text_in_which_phrases_were_not_interchanged_has_other_keys(
     word: str, is_marked: bool

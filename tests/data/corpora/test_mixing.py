@@ -160,6 +160,8 @@ def test_ablations_spoil_training_documents_alone_and_not_the_tokenizer(folder: 
     assert 1.8 < len(second) / len(first) < 3.2
     assert list(split_corpus(spoiled)) == second  # deterministic
     assert text_of_tokenizer(spoiled) == clean
+    held_out = [one for one in split_corpus(clean, held_out=spoiled) if one.is_held_out]
+    assert [one.sentences for one in held_out] == [one.sentences for one in first]
 
 
 def test_a_mixture_is_identified_by_all_its_texts(folder: Path, tmp_path: Path) -> None:
