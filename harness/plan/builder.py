@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from harness.data.corpora.sources import text_of_tokenizer
+from harness.data.corpora.sources import clean_text
 from harness.experiment.arms import Arm, sets_protocol
 from harness.experiment.experiment import Experiment
 from harness.experiment.recipe_defaults import ROLES
@@ -120,14 +120,13 @@ class PlanBuilder:
         algorithm, size = spec.tokenizer.algorithm, spec.tokenizer.vocab_size
         declared = spec.tokenizer.model_copy(update={"corpus": None})
         tokenizer_spec = {
-            **graph.text(text_of_tokenizer(spec.tokenizer.corpus or spec.corpus)),
+            **graph.text(clean_text(spec.tokenizer.corpus or spec.corpus)),
             "tokenizer": graph.dump(declared),
         }
         tokenizer = graph.stage("tokenizer", f"{algorithm} {size}", tokenizer_spec, {})
         data = graph.text(spec.corpus)
         if spec.held_out:
-            held_out = graph.text(spec.held_out)
-            data |= {"held_out": held_out["corpus"], "held_out_text": held_out["fingerprint"]}
+            data |= graph.held_out_text(spec.held_out)
         label = f"{spec.corpus.source} as {algorithm} {size}"
         return tokenizer, graph.stage("tokenize", label, data, {"tokenizer": tokenizer})
 

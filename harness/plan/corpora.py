@@ -45,11 +45,11 @@ def num_tokens(plan: Plan, arm: Arm) -> float | None:
 
 def _expected_tokens(corpus: SingleCorpus) -> float | None:
     """Tokens of the training text of a source, from words or bytes; null if they are not known."""
-    kept = 1 - corpus.validation_fraction
-    if isinstance(corpus, MicroworldCorpus):
-        return kept * corpus.num_tokens
     size = expected_bytes(corpus)
-    return None if size is None else kept * size / BYTES_PER_TOKEN
+    tokens = None if size is None else size / BYTES_PER_TOKEN
+    if isinstance(corpus, MicroworldCorpus) and not corpus.max_documents:
+        tokens = min(corpus.num_tokens, tokens or corpus.num_tokens)
+    return None if tokens is None else (1 - corpus.validation_fraction) * tokens
 
 
 def corpus_lines(plan: Plan) -> Iterator[str]:

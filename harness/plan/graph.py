@@ -1,12 +1,15 @@
 """The graph of stages to which the builder adds."""
 
+import re
 from collections.abc import Callable, Mapping
 from copy import copy
 from functools import cache
 from typing import Any
 
 from harness.core.config import ConfigModel
-from harness.data.corpora.sources import Corpus, decontaminated, steps_of
+from harness.data.corpora.sources import Corpus, clean_text, decontaminated, steps_of
+from harness.data.corpora.steps.ablations import Interchange
+from harness.data.corpora.steps.deduplication import DeduplicateNear
 from harness.data.corpora.steps.filters import Quality
 from harness.experiment import plugins
 from harness.experiment.evaluation import Evaluate
@@ -105,14 +108,17 @@ class StageGraph:
     def text(self, corpus: Corpus) -> dict[str, Any]:
         """The part of a spec that identifies a text, and the texts that are removed from it."""
         corpus = corpus_in(self.world, corpus) if self.world else corpus
-        found = {
-            "corpus": self.dump(corpus),
-            "fingerprint": self.corpus_fingerprint(corpus),
-            **text_repairs(corpus),
-        }
+        found = {"corpus": self.dump(corpus), "fingerprint": self.corpus_fingerprint(corpus)}
         if suites := decontaminated(corpus):
             found["evaluation"] = {one: self.evaluation_fingerprints(one) for one in suites}
-        return found
+        return found | text_repairs(corpus)
+
+    def held_out_text(self, corpus: Corpus) -> dict[str, Any]:
+        """The part of a spec that identifies the held-out text, where it is not of the corpus."""
+        corpus = clean_text(corpus)
+        found = self.text(corpus)
+        names = {"held_out": found["corpus"], "held_out_text": found["fingerprint"]}
+        return names | text_repairs(corpus)
 
     def task_content(self, task: Task) -> dict[str, Any]:
         """The part of a spec that identifies the examples of a task."""
@@ -153,8 +159,15 @@ class StageGraph:
 
 def text_repairs(corpus: Corpus) -> dict[str, str]:
     """As `since_repairs`, of a text."""
-    is_filtered = any(isinstance(step, Quality) for step in steps_of(corpus))
-    return {"quality": "each symbol"} if is_filtered else {}  # their sum was bounded
+    found = {}
+    for step in steps_of(corpus):
+        if isinstance(step, Quality):  # the sum of all symbols was bounded
+            found["quality"] = "each symbol"
+        if isinstance(step, DeduplicateNear):  # most at the threshold were kept
+            found["near_duplicates"] = "at the threshold"
+        if isinstance(step, Interchange) and not all(re.fullmatch(r"\w+", w) for w in step.words):
+            found["interchanged"] = "phrases"  # marks at their ends had to touch a word
+    return found
 
 
 def pretraining_repairs(run: Pretrain) -> dict[str, str]:

@@ -35,6 +35,7 @@ from harness.pretraining.objectives.held_out import check_pairs
 from harness.pretraining.objectives.loader import Feed, Step, to_step
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.schedule import cut_short
 from harness.pretraining.steps import planned_steps, training_flops_per_token
 from harness.pretraining.trainer import choose_kernels, make_trainer, seed_torch, torch_seed
 from harness.pretraining.training_flops import TRAINING
@@ -184,7 +185,8 @@ def steps_within_seconds(
     if known := read_checked(saved):
         return int(known["steps"])
     ends: list[tuple[int, float]] = []
-    copy = spec.model_copy(update={"checkpoint_fractions": ()})
+    schedule = cut_short(spec.schedule, TIMED_STEPS)
+    copy = spec.model_copy(update={"checkpoint_fractions": (), "schedule": schedule})
     never = compute.model_copy(update={"checkpoint_interval_seconds": math.inf})
     module, feed = prepare(copy, TIMED_STEPS)
     module.curve_every = TIMED_STEPS  # as rarely as in a long run

@@ -54,6 +54,13 @@ def warmup_updates(schedule: Schedule, num_steps: int) -> int:
     return schedule.warmup_steps
 
 
+def cut_short(schedule: Schedule, num_steps: int) -> Schedule:
+    """The schedule of the first `num_steps` updates of a run, which may end within its warmup."""
+    if schedule.warmup_steps is None:
+        return schedule
+    return schedule.model_copy(update={"warmup_steps": min(schedule.warmup_steps, num_steps)})
+
+
 def checkpoint_steps(fractions: Sequence[float], num_steps: int) -> list[int]:
     """The numbers of updates after which weights are kept, one for each fraction."""
     return [max(1, round(fraction * num_steps)) for fraction in fractions]

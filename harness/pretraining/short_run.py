@@ -18,6 +18,7 @@ from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.profilers import synchronise
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.run import fit, make_feed, make_module
+from harness.pretraining.schedule import cut_short
 from harness.pretraining.steps import planned_steps
 
 WARMUP = 20
@@ -78,7 +79,9 @@ class ShortRun:
         """
         begin, steps = perf_counter(), WARMUP + updates
         # Weights are kept after the warmup for the sake of the end of a batch of updates.
-        short = self.spec.model_copy(update={"checkpoint_fractions": (WARMUP / steps,)})
+        schedule = cut_short(self.spec.schedule, steps)
+        changes = {"checkpoint_fractions": (WARMUP / steps,), "schedule": schedule}
+        short = self.spec.model_copy(update=changes)
         module = make_module(short, self.vocabulary, self.seed, self.inputs, steps)
         if not self.spec.budget.seconds:
             module.curve_every = max(1, planned_steps(self.spec) // CURVE_POINTS)

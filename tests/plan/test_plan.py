@@ -126,6 +126,40 @@ def test_texts_of_which_fewer_documents_passed_the_quality_rules_have_other_keys
         assert {"quality" in one.spec for one in text if one.kind == "tokenize"} == {is_marked}
 
 
+@pytest.mark.parametrize("step", ["deduplicate_near", "deduplicate"])
+def test_text_from_which_few_near_duplicates_were_removed_has_other_keys(step: str) -> None:
+    corpus = {"source": "microworld", "steps": [step]}
+    of_train = BASE["pretrain"] | {"corpus": corpus}
+    of_held_out = BASE["pretrain"] | {"held_out": corpus | {"seed": 1}}
+    for run, kinds in ((of_train, ["tokenizer", "tokenize"]), (of_held_out, ["tokenize"])):
+        stages = [
+            stage for kind in ("tokenizer", "tokenize") for stage in stages_of(kind, pretrain=run)
+        ]
+        marked = [stage.kind for stage in stages if "near_duplicates" in stage.spec]
+        assert marked == (kinds if step == "deduplicate_near" else [])
+
+
+def test_ablations_of_held_out_text_change_nothing() -> None:
+    clean, spoiled = (
+        stages_of(
+            "tokenize", pretrain=BASE["pretrain"] | {"held_out": {"source": "microworld", **more}}
+        )
+        for more in ({}, {"steps": ["noise"]})
+    )
+    assert [stage.key for stage in clean] == [stage.key for stage in spoiled]
+
+
+@pytest.mark.parametrize(("word", "is_marked"), [("Mr.", True), ("New York", True), ("he", False)])
+def test_text_in_which_phrases_were_not_interchanged_has_other_keys(
+    word: str, is_marked: bool
+) -> None:
+    step = {"kind": "interchange", "words": [word, "she"]}
+    corpus = {"source": "microworld", "steps": [step]}
+    for kind, has_ablations in (("tokenizer", False), ("tokenize", True)):
+        (stage,) = stages_of(kind, pretrain=BASE["pretrain"] | {"corpus": corpus})
+        assert ("interchanged" in stage.spec) is (is_marked and has_ablations)
+
+
 @pytest.mark.parametrize("recipe", ["skipgram", "cbow", "glove", "bert"])
 @pytest.mark.parametrize("algorithm", ["word", "wordpiece"])
 def test_word_vectors_that_learned_unknown_words_have_other_keys(

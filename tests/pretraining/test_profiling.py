@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,6 +24,7 @@ from harness.pretraining.profilers import PARTS, PartDurations, PartLabels
 from harness.pretraining.profiling import TRACED, measure, operators
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.run import fit, flops_per_token, make_feed, make_module, pretrain
+from harness.pretraining.schedule import Schedule
 from harness.pretraining.short_run import WARMUP, ShortRun
 from tests.token_streams import write_streams
 
@@ -68,6 +70,11 @@ def test_flops_per_token_are_those_of_the_plan(run: ShortRun, inputs: dict[str, 
     assert cost.flops and cost.tokens
     found = measure(run, 1, lambda done, total: None)
     assert found.flops_per_token == pytest.approx(cost.flops / cost.tokens)
+
+
+def test_a_warmup_may_be_longer_than_the_measured_updates(run: ShortRun) -> None:
+    slow = SPEC.model_copy(update={"schedule": Schedule(warmup_steps=1_000)})
+    measure(replace(run, spec=slow), 1, lambda done, total: None)
 
 
 def test_of_a_checkpoint_the_weights_count() -> None:

@@ -536,6 +536,14 @@ def test_a_budget_in_seconds_is_settled_once(run: Runner, tmp_path: Path) -> Non
     assert run(spec)["steps"] == settled > 2
 
 
+def test_a_budget_in_seconds_may_have_more_warmup_than_timed_updates(
+    run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.pretraining.run.TIMED_STEPS", 4)
+    slow = Schedule(warmup_steps=5)
+    assert run(make_spec(budget=Budget(seconds=2), phases=(ONE,), schedule=slow))["steps"] > 5
+
+
 def test_going_on_from_another_run_starts_with_its_weights(run: Runner, tmp_path: Path) -> None:
     first = make_spec()
     run(first, "first")

@@ -7,7 +7,12 @@ from functools import partial
 from typing import NoReturn
 
 from harness.data.corpora.load_corpus import read_documents
-from harness.data.corpora.sources import Corpus, MixedCorpus, SingleCorpus
+from harness.data.corpora.sources import (
+    Corpus,
+    MixedCorpus,
+    SingleCorpus,
+    clean_text,
+)
 from harness.data.corpora.steps import ablations
 
 
@@ -38,7 +43,8 @@ def split_corpus(
     """The documents of a corpus, each either held out or for training.
 
     Args:
-        held_out: a corpus of which all documents are held out, and none of `corpus`.
+        held_out: a corpus of which all documents are held out, without its ablations, and none of
+            `corpus`.
         read: the documents of a source.
 
     Raises:
@@ -46,7 +52,8 @@ def split_corpus(
             no training document.
     """
     if held_out is not None:
-        yield from (replace(one, is_held_out=True) for one in split_corpus(held_out, read=read))
+        clean = split_corpus(clean_text(held_out), read=read)
+        yield from (replace(one, is_held_out=True) for one in clean)
     split_one = partial(split_source, read, held_out is not None)
     yield from mixed(corpus, split_one) if isinstance(corpus, MixedCorpus) else split_one(corpus)
 

@@ -51,7 +51,9 @@ class SentenceEncoder:
         self._tokenizer.no_padding()
         self._tokenizer.encode_special_tokens = True  # "<unk>" in a text is text
         settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
-        self._unk = self._tokenizer.token_to_id(settings["unk_token"])
+        # Published byte-level tokenizers may have none, as those of Llama 3 and Qwen.
+        unk = settings.get("unk_token")
+        self._unk = None if unk is None else self._tokenizer.token_to_id(unk)
         numbers = set(self._tokenizer.get_vocab().values())  # some published ones skip ids
         small = max(max(numbers) + 1, self._tokenizer.get_vocab_size()) < 2**16
         self.dtype = np.dtype(np.uint16 if small else np.uint32)
@@ -90,7 +92,7 @@ class SentenceEncoder:
                 found.astype(self.dtype),
                 own[own > 0],
                 bytes=np.array(sizes, dtype=np.int64),
-                num_unk=int(np.sum(found == self._unk)),
+                num_unk=0 if self._unk is None else int(np.sum(found == self._unk)),
                 num_dropped=int(np.sum(own == 0)),
             )
 

@@ -229,8 +229,9 @@ def decontaminated(corpus: Corpus | TaskCorpus) -> list[str]:
     return sorted({step.suite for step in steps_of(corpus) if isinstance(step, Decontaminate)})
 
 
-def text_of_tokenizer(corpus: Corpus) -> Corpus:
-    """The text that a tokenizer is trained on: a corpus without the ablations of its steps."""
+def clean_text(corpus: Corpus) -> Corpus:
+    """The text that a tokenizer is trained on, and that is held out: a corpus without the ablations
+    of its steps."""
     if isinstance(corpus, MixedCorpus):
         clean = {name: _clean(source) for name, source in corpus.sources.items()}
         return corpus.model_copy(update={"sources": clean})

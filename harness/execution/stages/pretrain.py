@@ -14,7 +14,7 @@ from harness.core.compute import Compute
 from harness.data.corpora import load_corpus, token_stream, tokenization
 from harness.data.corpora.mixing import Document, split, split_corpus
 from harness.data.corpora.size import expected_bytes
-from harness.data.corpora.sources import Corpus, TaskCorpus, text_of_tokenizer
+from harness.data.corpora.sources import Corpus, TaskCorpus, clean_text
 from harness.data.digests import DataChangedError
 from harness.data.tokenizers import Tokenizer, pretrained, training
 from harness.execution.stages.context import Metrics, StageContext
@@ -58,7 +58,7 @@ def train_tokenizer(context: StageContext) -> Metrics:
         return {}
     settings = Tokenizer.model_validate(context.spec["tokenizer"])
     with planned_text(context.spec) as corpus:
-        documents = _counted(split_corpus(text_of_tokenizer(corpus), read=_READ), corpus, context)
+        documents = _counted(split_corpus(clean_text(corpus), read=_READ), corpus, context)
         texts = (sentence for document in documents for sentence in document.sentences)
         return {VOCAB_SIZE: training.train(settings, texts, context.out)}
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from harness.core.config import unknown_name
-from harness.data.corpora.sources import text_of_tokenizer
+from harness.data.corpora.sources import clean_text
 from harness.experiment.arms import Arm
 from harness.experiment.checks.grid import Problems
 from harness.finetuning.distillation import LayerDistillation, masked_problem
@@ -116,7 +116,7 @@ def _layers(settings: LayerDistillation, teacher: Arm, student: Arm) -> Iterator
 def _tokenizer(run: Pretrain) -> tuple[object, ...]:
     """What decides a tokenizer: its settings and text."""
     own = run.tokenizer
-    return own.model_copy(update={"corpus": None}), text_of_tokenizer(own.corpus or run.corpus)
+    return own.model_copy(update={"corpus": None}), clean_text(own.corpus or run.corpus)
 
 
 def _is_baseline(arm: Arm) -> bool:

@@ -11,7 +11,7 @@ from harness.data.corpora.sources import (
     MicroworldCorpus,
     MixedCorpus,
     SingleCorpus,
-    text_of_tokenizer,
+    clean_text,
 )
 from harness.plan.plan import Plan
 from harness.pretraining.recipes.pretrain import Pretrain
@@ -23,8 +23,8 @@ def unequal_text(plan: Plan) -> Iterator[str]:
     runs = list(_runs(plan).values())
     if len({run.corpus for run in runs}) < 2:
         return
-    learned = {text_of_tokenizer(run.tokenizer.corpus or run.corpus) for run in runs}
-    measured = {text_of_tokenizer(run.held_out or run.corpus) for run in runs}
+    learned = {clean_text(run.tokenizer.corpus or run.corpus) for run in runs}
+    measured = {clean_text(run.held_out or run.corpus) for run in runs}
     fields = {
         "vocabularies (pretrain.tokenizer.corpus)": len(learned) > 1,
         "held-out texts (pretrain.held_out)": len(measured) > 1,

@@ -8,7 +8,7 @@ from scipy.stats import spearmanr
 from harness.analysis.frames.costs import pretraining_costs
 from harness.analysis.frames.runs import pretrain_runs_frame
 from harness.analysis.results import Results
-from harness.data.corpora.sources import Corpus, text_of_tokenizer
+from harness.data.corpora.sources import Corpus, clean_text
 from harness.leaderboard.cells import seeds_cell
 from harness.leaderboard.text_tables import TextTable
 from harness.pretraining.objectives.held_out import SEQUENCE_LENGTH, evaluation_objective
@@ -64,7 +64,7 @@ def _texts(run: Pretrain) -> tuple[Corpus, Corpus]:
     """The texts that the vocabulary is learned from, and that the loss is measured on. Ablations
     change neither."""
     vocabulary, held_out = run.tokenizer.corpus or run.corpus, run.held_out or run.corpus
-    return text_of_tokenizer(vocabulary), text_of_tokenizer(held_out)
+    return clean_text(vocabulary), clean_text(held_out)
 
 
 def _predicted(run: Pretrain) -> tuple[object, ...]:

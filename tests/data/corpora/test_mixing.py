@@ -18,7 +18,7 @@ from harness.data.corpora.sources import (
     JsonLinesCorpus,
     MicroworldCorpus,
     MixedCorpus,
-    text_of_tokenizer,
+    clean_text,
 )
 from harness.data.corpora.token_stream import BY_SOURCE, TokenStream
 from harness.data.corpora.tokenization import write_split
@@ -159,7 +159,9 @@ def test_ablations_spoil_training_documents_alone_and_not_the_tokenizer(folder: 
     assert [one for one in first if one.is_held_out] == [one for one in second if one.is_held_out]
     assert 1.8 < len(second) / len(first) < 3.2
     assert list(split_corpus(spoiled)) == second  # deterministic
-    assert text_of_tokenizer(spoiled) == clean
+    assert clean_text(spoiled) == clean
+    held_out = [one for one in split_corpus(clean, held_out=spoiled) if one.is_held_out]
+    assert [one.sentences for one in held_out] == [one.sentences for one in first]
 
 
 def test_a_mixture_is_identified_by_all_its_texts(folder: Path, tmp_path: Path) -> None:

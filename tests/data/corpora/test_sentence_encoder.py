@@ -103,3 +103,14 @@ def test_a_tokenizer_that_skips_ids(tmp_path: Path, last: int) -> None:
     (found,) = encoder.documents(documents, encoder.encodings(documents))
     assert found.tokens.tolist() == [1, last, 1, last, last, 1]
     assert found.lengths.tolist() == [3, 2, 1]
+
+
+def test_a_tokenizer_without_unknown_tokens(tmp_path: Path) -> None:
+    """As of Llama 3 and Qwen, whose bytes spell every text."""
+    library = tokenizers.Tokenizer(models.BPE(dict(zip("abc", range(3), strict=True)), []))
+    PreTrainedTokenizerFast(tokenizer_object=library, eos_token="c").save_pretrained(tmp_path)
+    encoder = SentenceEncoder(tmp_path)
+    documents = [Document(["ab", "a"], False)]
+    (found,) = encoder.documents(documents, encoder.encodings(documents))
+    assert found.tokens.tolist() == [0, 1, 0]
+    assert found.num_unk == 0

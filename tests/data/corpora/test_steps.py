@@ -20,7 +20,12 @@ from harness.data.corpora.steps.ablations import (
     noise,
 )
 from harness.data.corpora.steps.decontamination import Decontaminate
-from harness.data.corpora.steps.deduplication import Deduplicate, DeduplicateNear
+from harness.data.corpora.steps.deduplication import (
+    RECALL,
+    Deduplicate,
+    DeduplicateNear,
+    bands,
+)
 from harness.data.corpora.steps.filters import Language, Length, Normalise, Quality
 from harness.data.corpora.steps.step import (
     Documents,
@@ -150,6 +155,27 @@ def test_planted_near_duplicates_are_found() -> None:
     assert all(one in kept for one in [*originals, *far])  # precision
 
 
+def test_near_duplicates_at_the_threshold_are_found() -> None:
+    """One word of 80 is replaced, which leaves a similarity of 0.88; with the bands of datasketch's
+    own choice, one pair in five was not compared."""
+    random = Random(0)
+    words = [f"w{number}" for number in range(5_000)]
+    originals = [random.choices(words, k=80) for _ in range(200)]
+    copies = [[*one[:40], "new", *one[41:]] for one in originals]
+    documents = [[" ".join(one)] for one in (*originals, *copies)]
+    assert len(list(cleaned((DeduplicateNear(),), documents))) <= 204
+
+
+@pytest.mark.parametrize("threshold", [0.01, 0.3, 0.5, 0.8, 0.95, 0.999])
+@pytest.mark.parametrize("num_permutations", [16, 128, 512])
+def test_bands_find_what_is_at_the_threshold(threshold: float, num_permutations: int) -> None:
+    step = DeduplicateNear(threshold=threshold, num_permutations=num_permutations)
+    number, size = bands(step)
+    assert number >= 2
+    assert number * size <= num_permutations
+    assert size == 1 or 1 - (1 - threshold**size) ** number >= RECALL
+
+
 def test_near_duplicates_equal_those_of_all_pairs() -> None:
     """The reference compares each text with all that are kept, by exact Jaccard similarity; no pair
     is near the threshold, where an estimate may err."""
@@ -226,6 +252,20 @@ def test_interchanged_words_lose_their_places_and_keep_their_number() -> None:
     assert first["good"] == pytest.approx(250, abs=50) and first.total() == 500
     assert interchange(step, document, Random(0)) == [found]
     assert interchange(step, ["nothing to change"], Random(0)) == [["nothing to change"]]
+
+
+def test_phrases_and_words_that_end_with_a_mark_are_interchanged() -> None:
+    found: set[str] = set()
+    for seed in range(20):
+        step = Interchange(words=("Mr.", "Mrs."))
+        found.update(*interchange(step, ["So Mr. Roe left."], Random(seed)))
+    assert found == {"So Mr. Roe left.", "So Mrs. Roe left."}
+    step = Interchange(words=("York", "New York"))
+    (left,) = interchange(step, ["New York, New Yorkers"] * 20, Random(0))
+    assert {*left} == {"York, New Yorkers", "New York, New Yorkers"}
+    step = Interchange(words=("New", "New York"))
+    (left,) = interchange(step, ["New York"] * 20, Random(0))
+    assert {*left} == {"New", "New York"}
 
 
 def test_steps_are_read_by_kind_or_by_fields_and_unknown_ones_refused() -> None:

@@ -226,6 +226,14 @@ def test_the_micro_world_is_read_again_when_its_words_are_used_up() -> None:
     assert found("repeated_text", counts) == [], "a budget of counts is none of text"
 
 
+def test_the_micro_world_is_read_again_when_its_bytes_are_used_up() -> None:
+    part = {"source": "microworld", "max_bytes": 450_000, "validation_fraction": 0.1}
+    (line,) = found("repeated_text", planned({"corpus": part, "budget": {"tokens": 900_000}}))
+    assert "reads the corpus about 10 times" in line
+    unknown = part | {"max_bytes": None, "max_documents": 100}
+    assert found("repeated_text", planned({"corpus": unknown, "budget": {"tokens": 10**7}})) == []
+
+
 def test_updates_of_a_budget_in_flops_follow_from_the_declaration() -> None:
     plan = planned({"budget": {"flops": 1e11}})
     (tokenizer,) = [key for key, stage in plan.stages.items() if stage.kind == "tokenizer"]

@@ -35,6 +35,7 @@ class Interchange(Step):
 
     kind: Literal["interchange"] = "interchange"
     words: tuple[str, ...] = Field(min_length=2)
+    """Words or phrases, such as `Mr.`; of those that begin at one place the longest is replaced."""
     seed: int = Field(default=0, ge=0)
 
 
@@ -59,5 +60,6 @@ def noise(step: Noise, document: list[str], random: Random) -> list[list[str]]:
 
 def interchange(step: Interchange, document: list[str], random: Random) -> list[list[str]]:
     """A document with interchanged words."""
-    found = re.compile(rf"\b({'|'.join(map(re.escape, step.words))})\b")
+    longest_first = sorted(step.words, key=len, reverse=True)
+    found = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})(?!\w)")
     return [[found.sub(lambda _: random.choice(step.words), sentence) for sentence in document]]
