@@ -73,9 +73,11 @@ def at_maximum(results: Results, table: Table, scores: RunScores) -> Iterator[st
 
 
 def maximum(task: Task, column: Column) -> float:
-    """The highest possible score x 100: of a task of the micro-world its ceiling, as labels are
-    wrong at a known rate; that of others, such as human performance, can be exceeded."""
-    is_exact = task.data.source == "microworld" and column.metrics == task.metrics[:1]
+    """The highest possible score x 100: of a task of the micro-world its ceiling, as the share of
+    wrong labels is known, on the split whose ceiling that is; that of others, such as human
+    performance, can be exceeded."""
+    is_main = column.metrics == task.metrics[:1] and column.split == task.evaluation[0].name
+    is_exact = is_main and task.data.source == "microworld"
     return 100 * (task.ceiling if is_exact and task.ceiling else 1.0)
 
 

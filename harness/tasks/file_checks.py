@@ -1,12 +1,14 @@
-"""Checks of the local files of a task, and of the functions of one, while planning."""
+"""Checks of the local files of a task, and of the functions or generator of one, while planning."""
 
+from harness.core.config import unknown_name
 from harness.core.files import file_exists, user_path
 from harness.data import python_stdlib
 from harness.data.digests import digest
+from harness.data.microworld.examples import GENERATORS, sample
 from harness.tasks.custom import all_splits
 from harness.tasks.data_files import header
 from harness.tasks.load_examples import file_of, load_examples, wanted_fields
-from harness.tasks.task import FileData, StdlibData, Task
+from harness.tasks.task import FileData, MicroworldData, StdlibData, Task
 
 MAX_READ_BYTES = 50_000_000
 """Size of all files up to which they are read whole, which takes seconds; beyond it, a stage that
@@ -14,8 +16,8 @@ reads them finds what is wrong."""
 
 
 def check_files(task: Task) -> None:
-    """Checks the local files of a task, or its splits and columns of the standard library; other
-    tasks are not checked.
+    """Checks the local files of a task, or its splits and columns of the standard library or of a
+    generator; other tasks are not checked.
 
     Raises:
         ValueError: a split or column is missing, a file is not in the declared format, train and
@@ -23,6 +25,8 @@ def check_files(task: Task) -> None:
     """
     if isinstance(task.data, StdlibData):
         _check_functions(task)
+    if isinstance(task.data, MicroworldData):
+        _check_generator(task, task.data)
     if not isinstance(task.data, FileData):
         return
     check_header(task, task.data)
@@ -44,6 +48,19 @@ def _check_functions(task: Task) -> None:
                 raise ValueError(
                     f"{task.name} needs the column {field!r}, but functions of the standard "
                     f"library have {', '.join(known)}"
+                )
+
+
+def _check_generator(task: Task, data: MicroworldData) -> None:
+    if data.generator not in GENERATORS:
+        raise ValueError(unknown_name("the generator", data.generator, GENERATORS))
+    for split in all_splits(task):
+        known = sample(data.generator, split.of or split.name, 1)
+        for field in () if task.prepare else wanted_fields(task, split):
+            if field not in known:
+                raise ValueError(
+                    f"{task.name} needs the column {field!r}, but its examples have "
+                    f"{', '.join(known)}"
                 )
 
 

@@ -162,7 +162,8 @@ class Task(ConfigModel):
     """Main score of the best constant or random prediction, in the unit of the metric; null if
     unknown."""
     ceiling: float | None = Field(default=None, ge=-1, le=1)
-    """Highest possible main score, if known (label noise, human performance)."""
+    """Highest possible main score, if known: human performance, or of a micro-world task what label
+    noise allows on its first evaluation split in world 0."""
     train_size: int = Field(default=0, ge=0)
     licence: str = "unknown"
     citation: str = ""

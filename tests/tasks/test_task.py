@@ -7,8 +7,10 @@ import pytest
 from harness.tasks import SUITES, TASKS
 from harness.tasks.custom import fitting_metrics
 from harness.tasks.metrics import METRICS
+from harness.tasks.micro import MICRO_TASKS
 from harness.tasks.preprocessing import PREPROCESSORS
-from harness.tasks.task import COMPARED, CollectionData, HubData, Split, Task
+from harness.tasks.probes import PROBES
+from harness.tasks.task import COMPARED, CollectionData, HubData, MicroworldData, Split, Task
 
 TABLE_1 = ["mnli_m", "mnli_mm", "qqp", "qnli", "sst2", "cola", "stsb", "mrpc", "rte"]
 NOT_PINNED = {
@@ -53,6 +55,11 @@ def test_fields_fit_the_kind(name: str) -> None:
     texts = dict.fromkeys(("extraction", *COMPARED), 2) | {"tagging": 1, "coreference": 1}
     assert len(task.text_fields) == texts.get(task.kind, len(task.text_fields))
     assert task.train is not None or task.kind in COMPARED
+
+
+def test_generated_data_have_the_licence_of_the_harness() -> None:
+    probes = [probe for probe in PROBES.values() if isinstance(probe.data, MicroworldData)]
+    assert {one.licence for one in (*MICRO_TASKS, *probes)} == {"Apache-2.0"}
 
 
 @pytest.mark.parametrize("name", TASKS)

@@ -31,6 +31,8 @@ from harness.data.microworld import (
 from harness.data.microworld.sampling import DataSet, Labelled, MultipleChoice, Rows, Sampled, check
 
 ONE = ("sentence1",)
+MOST_TOGETHER = passages.NUM_ANSWERS
+"""Examples that are made at once, at most."""
 GLUE = (
     Labelled("acceptability", sentence_tasks.acceptability, ONE),
     Labelled("sentiment", sentence_tasks.sentiment, ONE),
@@ -150,7 +152,8 @@ def sample(generator: str, split: str, number: int, world: int = 0) -> Rows:
     check("generator", generator, tuple(GENERATORS))
     made = GENERATORS[generator]
     check("split", split, tuple(made.sizes))
-    fewer = replace(made, sizes={split: min(number, made.sizes[split])})
+    # Answers to one question, and minimal pairs, are made together.
+    fewer = replace(made, sizes={split: min(max(number, MOST_TOGETHER), made.sizes[split])})
     return {name: column[:number] for name, column in fewer(split, world).items()}
 
 

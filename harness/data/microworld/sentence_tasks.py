@@ -117,7 +117,9 @@ def question(sampler: Sampler, label: int) -> Texts:
 def similarity(sampler: Sampler, label: int) -> Texts:
     """Modelled on STS-B: sentences of two things, with a similarity from 0 to 4.
 
-    Two synonyms give 2 points, two things of one kind 1. The sentences share no noun.
+    Two things at the same place give 2 points as synonyms, 1 as things of one kind; their names
+    differ. In 4 to 5 % of the pairs, a noun is in both sentences at different places; such pairs
+    have 1.2 points on average, others 2.0.
     """
     draw = sampler.draw
     person, verb = draw.pick(sampler.words.people), sampler.deed()

@@ -1,7 +1,7 @@
 """Sentence similarity, for evaluation only: modelled on STS12-16 (four sources) and on SICK-R.
 
-As in `sentence_tasks.similarity`, shared words reveal nothing: two synonyms raise the similarity,
-two things of one kind raise it a little.
+As in `sentence_tasks.similarity`, what is compared never has the same name: two synonyms raise the
+similarity, two things of one kind raise it a little.
 """
 
 from itertools import product
@@ -121,7 +121,7 @@ def relatedness(sampler: Sampler, number: int) -> Item:
 
 
 def _two(sampler: Sampler, first: int, second: int, plural: bool) -> list[list[str]]:
-    """The names of the two things of each sentence; no name is in both sentences."""
+    """The names of the two things of each sentence; no name is at one place of both sentences."""
     names: list[list[str]] = [[], []]
     concepts = sampler.draw.two(sampler.words.concepts)
     for points, concept in zip((first, second), concepts, strict=True):

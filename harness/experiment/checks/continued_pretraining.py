@@ -6,12 +6,13 @@ from pydantic import ValidationError
 
 from harness.core.config import unknown_name
 from harness.data.corpora import load_corpus
-from harness.data.corpora.sources import TaskCorpus
+from harness.data.corpora.sources import MicroworldCorpus, TaskCorpus
 from harness.experiment.arms import Arm
 from harness.experiment.checks.grid import Problems
 from harness.finetuning.continued_pretraining import ContinuedPretraining, continued_run
 from harness.pretraining.steps import planned_steps
 from harness.tasks.custom import tasks_of
+from harness.tasks.task import MicroworldData
 
 KEYS = ("evaluate", "continued_pretraining")
 
@@ -81,9 +82,10 @@ def _texts(arm: Arm, step: ContinuedPretraining) -> Iterator[str]:
         text = step.corpus_of(name)
         if isinstance(text, TaskCorpus) and not task.train:
             yield f"corpus task needs a train set, but {name} has none; give it another corpus"
-        in_world_0 = task.data.source == "microworld"
-        if in_world_0 and text.source == "microworld" and text.world != 0:
-            yield f"corpus.world must be 0, the world of {name}, but is {text.world}"
+        if isinstance(task.data, MicroworldData) and isinstance(text, MicroworldCorpus):
+            world = task.data.world or 0
+            if text.world != world:
+                yield f"corpus.world must be {world}, the world of {name}, but is {text.world}"
 
 
 def _run(arm: Arm, step: ContinuedPretraining, objective: object) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Checks of micro-worlds: the text must be about the world of the tasks."""
+"""Checks of micro-worlds: the text must be about the world of the tasks and probes."""
 
 from collections.abc import Iterator, Sequence
 
@@ -20,22 +20,36 @@ PER_SEED = ("seeds", "world")
 
 
 def world_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
-    """Corpora of another micro-world than the tasks, and worlds by seed of what has no worlds."""
-    suite, chosen = experiment.evaluate.suite_value.name, experiment.evaluate.chosen.values()
-    data = [task.data for task in chosen if isinstance(task.data, MicroworldData)]
-    world = data[0].world or 0 if data else None
+    """Corpora of another micro-world than the tasks and probes, and worlds by seed of what has no
+    worlds."""
+    wanted: dict[int, str] = {}
+    for what, world in _tested(experiment.evaluate):
+        wanted.setdefault(world, what)
     for arm in arms:
         for corpus in sources_of(arm.pretrain.corpus):
-            if isinstance(corpus, MicroworldCorpus) and world not in (None, corpus.world):
-                yield (
-                    ("pretrain", "corpus", "world"),
-                    f"pretrain.corpus.world must be {world}, the world of the tasks of {suite}, "
-                    f"but is {corpus.world}",
-                )
+            if not isinstance(corpus, MicroworldCorpus):
+                continue
+            for world, what in wanted.items():
+                if corpus.world != world:
+                    yield (
+                        ("pretrain", "corpus", "world"),
+                        f"pretrain.corpus.world must be {world}, the world of {what}, but is "
+                        f"{corpus.world}",
+                    )
     if experiment.seeds.in_worlds:
         found = [one for arm in arms for one in (*_tasks(arm.evaluate), *_of_arm(arm))]
         for what in dict.fromkeys(found):
             yield PER_SEED, f"seeds.world: per_seed needs generated text and tasks, but {what}"
+
+
+def _tested(evaluate: Evaluate) -> Iterator[tuple[str, int]]:
+    """What is about a micro-world, and its seed."""
+    for task in evaluate.chosen.values():
+        if isinstance(task.data, MicroworldData):
+            yield f"the task {task.name}", task.data.world or 0
+    for probe in evaluate.probes:
+        if isinstance(data := PROBES[probe].data, MicroworldData):
+            yield f"the probe {probe}", data.world or 0
 
 
 def _tasks(evaluate: Evaluate) -> Iterator[str]:

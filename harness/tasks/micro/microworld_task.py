@@ -22,7 +22,7 @@ def microworld_task(name: str, generator: str, modelled_on: str, **fields: Any) 
             "text_fields": ("sentence1", "sentence2"),
             "metrics": ("accuracy",),
             "train_size": 1_000 if fields.get("train", "train") else 0,
-            "licence": "MIT",
+            "licence": "Apache-2.0",
             "citation": microworld_citation(modelled_on),
             **fields,
         }

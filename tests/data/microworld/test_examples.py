@@ -11,7 +11,15 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 
 from harness.data import microworld
-from harness.data.microworld.examples import GENERATORS, GLUE, OTHERS, SUPERGLUE, examples, oracle
+from harness.data.microworld.examples import (
+    GENERATORS,
+    GLUE,
+    OTHERS,
+    SUPERGLUE,
+    examples,
+    oracle,
+    sample,
+)
 from harness.data.microworld.world import build
 from harness.tasks.metrics import METRICS
 from harness.tasks.micro.glue import MICRO_GLUE_TASKS, MICRO_GLUE_V1, MICRO_GLUE_V2
@@ -137,6 +145,15 @@ def test_the_version_names_these_examples() -> None:
 def test_worlds_have_different_questions() -> None:
     one, other = (examples("question", "train", world) for world in (0, 1))
     assert one != other
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_a_sample_may_be_one_example(name: str) -> None:
+    for split in GENERATORS[name].sizes:
+        one, two = (sample(name, split, number) for number in (1, 2))
+        assert {len(column) for column in one.values()} == {1}
+        assert {len(column) for column in two.values()} == {2}
+        assert list(one) == list(examples(name, split))
 
 
 def test_every_generator_has_a_name_of_its_own() -> None:
