@@ -59,7 +59,8 @@ def test_fields_fit_the_kind(name: str) -> None:
 
 def test_generated_data_have_the_licence_of_the_harness() -> None:
     probes = [probe for probe in PROBES.values() if isinstance(probe.data, MicroworldData)]
-    assert {one.licence for one in (*MICRO_TASKS, *probes)} == {"Apache-2.0"}
+    licences = {task.licence for task in MICRO_TASKS} | {probe.licence for probe in probes}
+    assert licences == {"Apache-2.0"}
 
 
 @pytest.mark.parametrize("name", TASKS)

@@ -97,7 +97,7 @@ class DomainTask:
 def domain_documents(domain: str, seed: int, world: int, num_tokens: int) -> Iterator[list[str]]:
     """Documents of a domain, of about `num_tokens` words in total.
 
-    A document uses one class of words of each of the domain's two topics.
+    A document is about one class of words of each of the domain's two topics; asides are of any.
 
     Args:
         domain: name in `TOPICS`.
