@@ -108,8 +108,9 @@ def _archived(results: Results, key: str, out: Path, hide_texts: bool) -> Archiv
     has_hidden = hide_texts and not were_hidden and _hide_texts(out / PREDICTIONS)
     if stage.kind == "tokenize":
         save_token_counts(folder, out)
-    not_kept = [name for name in names if name.endswith(NOT_KEPT)]
-    left_out = ", ".join([*not_kept, *([TEXTS] if has_hidden else [])])
+    # A restored stage lacks what its archive left out.
+    before = [record.left_out] if record.left_out else []
+    left_out = [*before, *(name for name in names if name.endswith(NOT_KEPT))]
     return ArchivedStage(
         key=key,
         kind=stage.kind,
@@ -118,7 +119,7 @@ def _archived(results: Results, key: str, out: Path, hide_texts: bool) -> Archiv
         metrics=dict(record.metrics),
         made_with=record.made_with,
         adopted=record.adopted,
-        left_out=record.left_out or left_out,
+        left_out=", ".join([*left_out, *([TEXTS] if has_hidden else [])]),
         digest=digest(out),
     )
 

@@ -597,6 +597,27 @@ def test_the_texts_that_a_teacher_copied_are_left_out(filled: Study, tmp_path: P
     assert [name.rpartition("/")[2] for name in stage.left_out.split(", ")] == [TEXTS, OUTPUTS]
 
 
+def test_texts_of_a_restored_run_are_hidden_once(filled: Study, tmp_path: Path) -> None:
+    """Also if its archive left out other files of it."""
+
+    def answer(out: Path) -> None:
+        (out / "weights").mkdir()
+        (out / "weights" / "adapter.safetensors").write_bytes(b"w")
+        texts = {"label": [["a cat"]], "prediction": ["cats"]}
+        pd.DataFrame({"split": "validation", "index": [0], **texts}).to_parquet(out / PREDICTIONS)
+
+    study, key = recorded_again(filled, tmp_path, answer)
+    paths = [tmp_path / f"{number}.tar.xz" for number in range(3)]
+    for number, path in enumerate(paths):
+        write_archive(study.results, path, hide_texts=number > 0)
+        study = study_in(tmp_path / str(number))
+        restore_archive(path, study.plan, study.store)
+    one, two = (study_in(tmp_path / str(number)).results.predictions(key) for number in (1, 2))
+    pd.testing.assert_frame_equal(one, two)
+    left_out = study.store.finished()[key].left_out
+    assert left_out == f"weights/adapter.safetensors, texts of {PREDICTIONS}"
+
+
 def test_predictions_without_texts_stay_as_they_are_where_texts_are_hidden(
     filled: Study, archive: Path, tmp_path: Path
 ) -> None:
