@@ -259,6 +259,36 @@ def test_a_network_without_a_head_has_states_but_no_logits(tmp_path: Path) -> No
         body.token_logits(torch.zeros(1, 32))
 
 
+DECODERS = [name for name, (*_, representation) in NETWORKS.items() if representation == "causal"]
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_a_decoder_is_causal_without_its_head(name: str, tmp_path: Path) -> None:
+    """Its configuration names `Qwen2Model` or a classifier."""
+    make(name).base_model.save_pretrained(tmp_path)
+    assert adopt(tmp_path).representation == "causal"
+
+
+XLM = {"emb_dim": 32, "n_layers": 2, "n_heads": 2, "gelu_activation": True}
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize(
+    ("kind", "causal"), [("XLM", False), ("XLM", True), ("Flaubert", False)], ids=str
+)
+def test_xlm_and_flaubert_are_causal_if_they_say_so(
+    kind: str, causal: bool, tmp_path: Path
+) -> None:
+    config = getattr(transformers, f"{kind}Config")(**SMALL, **XLM, **ENDS, causal=causal)
+    network = getattr(transformers, f"{kind}WithLMHeadModel")(config).eval()
+    network.save_pretrained(tmp_path)
+    backbone = adopt(tmp_path)
+    assert backbone.representation == ("causal" if causal else "bidirectional")
+    ids = torch.randint(5, VOCAB, (2, 7))
+    ours = backbone.token_logits(backbone(ids).last_hidden_state)
+    torch.testing.assert_close(ours, network(ids).logits)
+
+
 def test_half_a_network_is_refused(tmp_path: Path) -> None:
     transformers.T5EncoderModel(make("t5").config).save_pretrained(tmp_path)
     with pytest.raises(ValueError, match="lacks weights of the network, such as decoder"):
