@@ -35,7 +35,7 @@ INDEX = "*.index.json"
 BESIDE = (INDEX, "generation_config.json")
 """Files that only an export copies."""
 SHIFTED = ("camembert", "data2vec-text", "esm", "ibert", "longformer", "luke", "mpnet", "xmod")
-"""Model types beside RoBERTa's whose first position comes after the id of padding, 1."""
+"""Model types beside RoBERTa's whose first position comes after the id of padding, mostly 1."""
 IMPORT_VERSION = 2
 """Raised when the import of the same files changes; part of every fingerprint."""
 HUB_IMPORT_VERSION = 3
@@ -249,5 +249,7 @@ def positions(config: Mapping[str, Any]) -> float:
     names = ("max_position_embeddings", "n_positions", "max_seq_len")
     given = [config[name] for name in names if isinstance(config.get(name), int)]
     kind = str(config.get("model_type"))
-    offset = 2 if "roberta" in kind or kind in SHIFTED else 0  # before the first position
+    padding = config.get("pad_token_id")
+    before_first = max(2, padding + 1) if isinstance(padding, int) else 2
+    offset = before_first if "roberta" in kind or kind in SHIFTED else 0
     return given[0] - offset if given and given[0] > 0 else math.inf

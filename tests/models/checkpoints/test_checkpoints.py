@@ -161,9 +161,12 @@ SHIFTED = {
 
 
 @torch.inference_mode()
-@pytest.mark.parametrize("kind", SHIFTED)
-def test_an_input_of_all_positions_is_read_and_a_longer_one_is_not(kind: str) -> None:
-    fields = SMALL | BERT | ENDS | {"pad_token_id": 1}
+@pytest.mark.parametrize(
+    ("kind", "padding"), [*((kind, 1) for kind in SHIFTED), ("roberta", 3), ("camembert", 5)]
+)
+def test_an_input_of_all_positions_is_read_and_a_longer_one_is_not(kind: str, padding: int) -> None:
+    """rinna/japanese-roberta-base has 3 as padding."""
+    fields = SMALL | BERT | ENDS | {"pad_token_id": padding}
     fields |= {"entity_vocab_size": 10} if kind == "luke" else {}
     config = getattr(transformers, f"{SHIFTED[kind]}Config")(**fields)
     network = getattr(transformers, f"{SHIFTED[kind]}ForMaskedLM")(config).eval()
