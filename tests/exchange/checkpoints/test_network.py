@@ -18,11 +18,12 @@ from transformers import (
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
 from harness.exchange.checkpoints.network import write_network
+from harness.finetuning.protocol import Protocol
 from harness.models import FAMILIES, MODELS, Size
 from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
 from harness.models.build import build, load
-from harness.models.checkpoints.sentence_embeddings import Dense, SentenceEmbedding
+from harness.models.checkpoints.sentence_embeddings import MODULES, Dense, SentenceEmbedding
 
 TINY = Size(num_layers=2, hidden_size=32, num_heads=2, intermediate_size=128)
 TEXTS = ["the cat sat on the mat", "a dog saw the cat run", "the sun is over a red house"] * 5
@@ -182,6 +183,16 @@ def test_the_configuration_names_a_class_of_transformers(wordpiece: Path, tmp_pa
     exported(small("gpt", wordpiece), wordpiece, tmp_path)
     auto = AutoModel.from_pretrained(tmp_path / "out")
     assert auto.config.architectures == ["OpenAIGPTLMHeadModel"]
+
+
+@pytest.mark.parametrize(("name", "has_modules"), [("llama", True), ("qwen2", False)])
+def test_a_qwen_is_not_read_by_sentence_transformers(
+    name: str, has_modules: bool, wordpiece: Path, tmp_path: Path
+) -> None:
+    """It would use AutoTokenizer, which builds another tokenizer than that of the files."""
+    small(name, wordpiece).save(tmp_path / "model")
+    write_network(tmp_path / "model", wordpiece, tmp_path / "out", Protocol(pooling="mean"))
+    assert (tmp_path / "out" / MODULES).is_file() == has_modules
 
 
 def test_notes_warn_of_untrained_and_untied_parts(wordpiece: Path, tmp_path: Path) -> None:

@@ -525,6 +525,24 @@ def test_a_whole_tokenizer_stays_as_it_is(algorithm: str, tmp_path: Path) -> Non
     assert (before.cls, before.sep, before.mask) == (after.cls, after.sep, after.mask)
 
 
+@pytest.mark.parametrize("algorithm", ["wordpiece", "byte_bpe", "unigram"])
+def test_a_qwen_with_a_tokenizer_of_its_own_keeps_it(algorithm: str, tmp_path: Path) -> None:
+    """AutoTokenizer builds that of Qwen."""
+    make("qwen2").save_pretrained(tmp_path / "theirs")
+    theirs = trained_tokenizer(tmp_path / "theirs", algorithm, 300)
+    pretrained.check(tmp_path / "theirs")
+    pretrained.adopt(tmp_path / "theirs", tmp_path / "ours")
+    ours = PreTrainedTokenizerFast.from_pretrained(tmp_path / "ours")
+    for texts in (("The cat sat",), ("the cat sat", "a dog, the mat")):
+        assert ours(*texts)["input_ids"] == theirs(*texts)["input_ids"]
+    version = files.fingerprint(str(tmp_path / "theirs"), None).partition(":")[0]
+    assert version != str(files.IMPORT_VERSION)
+    config = tmp_path / "theirs" / "tokenizer_config.json"
+    config.write_text(config.read_text().replace("TokenizersBackend", "Qwen2Tokenizer"))
+    version = files.fingerprint(str(tmp_path / "theirs"), None).partition(":")[0]
+    assert version == str(files.IMPORT_VERSION)
+
+
 def test_a_tokenizer_that_is_none_is_refused(tmp_path: Path) -> None:
     make("bert").save_pretrained(tmp_path)
     (tmp_path / "tokenizer.json").write_text("{}")
