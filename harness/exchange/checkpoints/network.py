@@ -126,8 +126,7 @@ def notes(backbone: Backbone) -> list[str]:
         found.append(HEAD_DECODES)
     if backbone.network.config.model_type in OVERRULED:
         found.append(OTHER_TOKENIZER)
-    may_pool = backbone.network.config.model_type in ("bert", "roberta", "albert")
-    if may_pool and getattr(backbone.network.base_model, "pooler", None) is None:
+    if getattr(backbone.network.base_model, "pooler", ...) is None:  # others have no such part
         found.append(
             "There is no trained pooler: AutoModel adds one with random weights, so use "
             "`last_hidden_state`, or pass `add_pooling_layer=False`."

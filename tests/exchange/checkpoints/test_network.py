@@ -24,6 +24,8 @@ from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
 from harness.models.build import build, load
 from harness.models.checkpoints.sentence_embeddings import MODULES, Dense, SentenceEmbedding
+from harness.pretraining.checkpoint_import import adopt
+from tests.models.checkpoints.test_checkpoints import make
 
 TINY = Size(num_layers=2, hidden_size=32, num_heads=2, intermediate_size=128)
 TEXTS = ["the cat sat on the mat", "a dog saw the cat run", "the sun is over a red house"] * 5
@@ -208,6 +210,17 @@ def test_notes_warn_of_untrained_and_untied_parts(wordpiece: Path, tmp_path: Pat
     )
     assert "is not tied" in exported(small("t5_v1_1", wordpiece), wordpiece, tmp_path / "c")[0]
     assert exported(small("gpt2", wordpiece), wordpiece, tmp_path / "d") == []
+
+
+@pytest.mark.parametrize("name", ["bert", "xlm-roberta", "mpnet", "electra", "gptj", "t5"])
+def test_the_card_says_where_automodel_adds_a_pooler(
+    name: str, wordpiece: Path, tmp_path: Path
+) -> None:
+    make(name).save_pretrained(tmp_path / "theirs")
+    notes = exported(adopt(tmp_path / "theirs"), wordpiece, tmp_path)
+    _, info = AutoModel.from_pretrained(tmp_path / "out", output_loading_info=True)
+    is_added = any("pooler" in missing for missing in info["missing_keys"])
+    assert any("no trained pooler" in note for note in notes) == is_added
 
 
 @pytest.mark.parametrize("name", NO_CLASS)
