@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from transformers import PreTrainedTokenizerFast
 
-from harness.finetuning.distillation import Augmentation, SoftTargetLoss, masked_problem
+from harness.finetuning.distillation import TEXTS, Augmentation, SoftTargetLoss, masked_problem
 from harness.models.backbone import Backbone
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.vocabulary import Vocabulary
@@ -24,7 +24,6 @@ from harness.tasks.examples import Examples
 
 BATCH = 256
 """Words that are predicted at once."""
-TEXTS = "texts.json"
 Texts = Sequence[tuple[str, ...]]
 
 

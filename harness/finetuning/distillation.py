@@ -14,6 +14,8 @@ from harness.tasks.task import Task
 
 KINDS = ("classification", "regression")
 """Kinds of tasks with a teacher: those with a vector of outputs per example."""
+TEXTS = "texts.json"
+"""Name of the file of the train set's texts and their copies, which augmentation leaves."""
 
 
 class LayerDistillation(ConfigModel):

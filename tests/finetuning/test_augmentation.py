@@ -11,7 +11,6 @@ from transformers import PreTrainedTokenizerFast
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
 from harness.finetuning.augmentation import (
-    TEXTS,
     Word,
     augmented_texts,
     changed,
@@ -20,7 +19,7 @@ from harness.finetuning.augmentation import (
     taught_examples,
     words_of,
 )
-from harness.finetuning.distillation import Augmentation
+from harness.finetuning.distillation import TEXTS, Augmentation
 from harness.models.backbone import Backbone
 from harness.pretraining.objectives import OBJECTIVES
 from harness.tasks.examples import Examples

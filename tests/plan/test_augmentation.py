@@ -11,8 +11,8 @@ import pytest
 from harness.experiment.declaration import from_data
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.source import DeclarationError
-from harness.finetuning.augmentation import TEXTS, outputs_folder
-from harness.finetuning.distillation import Augmentation
+from harness.finetuning.augmentation import outputs_folder
+from harness.finetuning.distillation import TEXTS, Augmentation
 from harness.finetuning.soft_targets import OUTPUTS
 from harness.plan.costs import augmenting_flops, finetuning_flops
 from harness.plan.plan import Plan

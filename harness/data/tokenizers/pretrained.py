@@ -14,6 +14,8 @@ from typing import Any
 from tokenizers import Tokenizer, decoders, processors
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
+from harness.data.tokenizers.saved_class import is_overruled
+
 SUBSTITUTES = {
     "pad_token": ("eos_token", "unk_token", "bos_token"),
     "cls_token": ("bos_token", "eos_token", "pad_token"),
@@ -62,8 +64,9 @@ def check(folder: Path) -> None:
 
 
 def _load(folder: Path) -> PreTrainedTokenizerFast:
+    auto: Any = PreTrainedTokenizerFast if is_overruled(folder) else AutoTokenizer
     try:
-        found: Any = AutoTokenizer.from_pretrained(
+        found: Any = auto.from_pretrained(
             folder, use_fast=True, local_files_only=True, trust_remote_code=False
         )
         if isinstance(found, PreTrainedTokenizerFast):

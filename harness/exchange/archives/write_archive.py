@@ -21,12 +21,14 @@ from harness.exchange.archives import read_archive
 from harness.exchange.archives.hidden_texts import has_texts, without_texts
 from harness.exchange.archives.manifest import FORMAT, MANIFEST, ArchivedStage, Manifest
 from harness.execution.job import HISTORY
+from harness.finetuning import distillation
 from harness.store.artifacts import digest, folder_size
 from harness.store.declared import read_declared
 from harness.tasks.scores import PREDICTIONS, load_predictions
 
-LARGE = (".safetensors", ".npy")
-"""Endings of the files of weights and tokens."""
+NOT_KEPT = (".safetensors", ".npy", f"/{distillation.TEXTS}")
+"""Endings of the files that no report reads: weights, tokens, outputs of teachers, and the texts of
+the train set with their copies."""
 TEXTS = f"texts of {PREDICTIONS}"
 """What an archive leaves out whose texts are hidden."""
 PLAIN: dict[str, Any] = {"compression": "none", "use_dictionary": False, "write_statistics": False}
@@ -94,20 +96,21 @@ def _check_size(manifest_bytes: int, folder: Path) -> None:
 
 
 def _archived(results: Results, key: str, out: Path, hide_texts: bool) -> ArchivedStage:
-    """A stage, with its files except the large ones in `out`."""
+    """A stage, with its files in `out` but for those of NOT_KEPT."""
     record, stage, folder = results.finished[key], results.plan.stages[key], results.files(key)
     out.mkdir()
     names = [name.as_posix() for name in relative_files(folder) if name.as_posix() != HISTORY]
     for name in names:
-        if not name.endswith(LARGE):
+        if not name.endswith(NOT_KEPT):
             (out / name).parent.mkdir(parents=True, exist_ok=True)
             _copy_uncompressed(folder / name, out / name)
     were_hidden = TEXTS in record.left_out  # in the archive from which the stage was restored
     has_hidden = hide_texts and not were_hidden and _hide_texts(out / PREDICTIONS)
     if stage.kind == "tokenize":
         save_token_counts(folder, out)
-    large = [name for name in names if name.endswith(LARGE)]
-    left_out = ", ".join([*large, *([TEXTS] if has_hidden else [])])
+    # A restored stage lacks what its archive left out.
+    before = [record.left_out] if record.left_out else []
+    left_out = [*before, *(name for name in names if name.endswith(NOT_KEPT))]
     return ArchivedStage(
         key=key,
         kind=stage.kind,
@@ -116,7 +119,7 @@ def _archived(results: Results, key: str, out: Path, hide_texts: bool) -> Archiv
         metrics=dict(record.metrics),
         made_with=record.made_with,
         adopted=record.adopted,
-        left_out=record.left_out or left_out,
+        left_out=", ".join([*left_out, *([TEXTS] if has_hidden else [])]),
         digest=digest(out),
     )
 

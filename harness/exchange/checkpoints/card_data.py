@@ -117,7 +117,14 @@ class Card:
         sources = [one for text in texts for one in (sources_of(text) if text else [None])]
         micro = all(isinstance(source, MicroworldCorpus) for source in sources)
         of_tasks = all(step.generated for step in self.task_steps)
-        return micro and of_tasks and not self.run.model.checkpoint
+        return micro and of_tasks and not _has_weights_of_others(self.run)
+
+
+def _has_weights_of_others(run: Pretrain) -> bool:
+    """Whether a run, or one that it builds on, began with published weights or word vectors."""
+    before = (one for one in (run.init_from, run.teacher) if one)
+    own = run.model.checkpoint or run.model.vectors
+    return bool(own) or any(map(_has_weights_of_others, before))
 
 
 def history(record: StageResult, store: Store) -> tuple[StageResult, tuple[Step, ...]]:

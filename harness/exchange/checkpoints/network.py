@@ -9,6 +9,7 @@ from typing import Any
 import transformers
 from transformers import AutoConfig, PreTrainedTokenizerFast
 
+from harness.data.tokenizers.saved_class import OVERRULED
 from harness.exchange.checkpoints.sentence_modules import (
     define_embedding,
     embeds_texts,
@@ -123,10 +124,9 @@ def notes(backbone: Backbone) -> list[str]:
         found.append(HEAD_UNTIED)
     if backbone.blueprint.token_stack:
         found.append(HEAD_DECODES)
-    if backbone.network.config.model_type == "qwen2":
+    if backbone.network.config.model_type in OVERRULED:
         found.append(OTHER_TOKENIZER)
-    may_pool = backbone.network.config.model_type in ("bert", "roberta", "albert")
-    if may_pool and getattr(backbone.network.base_model, "pooler", None) is None:
+    if getattr(backbone.network.base_model, "pooler", ...) is None:  # others have no such part
         found.append(
             "There is no trained pooler: AutoModel adds one with random weights, so use "
             "`last_hidden_state`, or pass `add_pooling_layer=False`."

@@ -9,6 +9,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from harness.core.files import usual_mode
+from harness.data.tokenizers.saved_class import OVERRULED
 from harness.finetuning.pooling import pooling_of
 from harness.finetuning.protocol import Protocol
 from harness.models.backbone import Backbone
@@ -26,17 +27,24 @@ Module = tuple[str, dict[str, Any], dict[str, Tensor]]
 
 
 def embeds_texts(backbone: Backbone) -> bool:
-    """Whether sentence-transformers gives the embeddings of a network: those of an encoder-decoder
-    are read from the states of its encoder there, but of its decoder here."""
+    """Whether sentence-transformers gives the embeddings of a network."""
     own = backbone.embedding
-    return own is not None and not own.problem and backbone.representation != "encoder_decoder"
+    return own is not None and not own.problem and _is_read_alike(backbone)
+
+
+def _is_read_alike(backbone: Backbone) -> bool:
+    """Whether sentence-transformers reads the states that are read here: of an encoder-decoder,
+    those of its encoder are read there, but of its decoder here, and a Qwen has another tokenizer
+    there, that of AutoTokenizer."""
+    overruled = backbone.network.config.model_type in OVERRULED
+    return backbone.representation != "encoder_decoder" and not overruled
 
 
 def define_embedding(backbone: Backbone, protocol: Protocol) -> None:
     """Gives a network the embedding by which a protocol compares texts: its own, if a checkpoint
-    defined one and the pooling is `native`. An encoder-decoder gets none."""
+    defined one and the pooling is `native`; none if `_is_read_alike` does not hold."""
     keeps_own = backbone.embedding is not None and protocol.pooling == "native"
-    if keeps_own or backbone.representation == "encoder_decoder":
+    if keeps_own or not _is_read_alike(backbone):
         return
     pooling = pooling_of(protocol.pooling, backbone.representation, backbone.family)
     backbone.embedding = SentenceEmbedding.read(

@@ -99,7 +99,7 @@ def check_scores(path: Path, scores: pd.DataFrame) -> None:
         for name in scores[column].dropna().unique():
             _check_name(path, column, name)
     for column in COUNTED:
-        if (least := scores[column].min()) < 0:
+        if pd.notna(least := scores[column].min()) and least < 0:
             raise ValueError(f"{path}: {column} must be at least 0, but is {least:g} in a row")
     if unknown := sorted(set(scores["metric"]) - set(METRICS)):
         raise ValueError(f"{path}: {unknown_name('the metric', unknown[0], METRICS)}")

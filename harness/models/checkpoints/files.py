@@ -11,6 +11,7 @@ from typing import Any
 from harness.core.files import file_exists, folder_exists, searched_from, user_path
 from harness.data import hub
 from harness.data.digests import digest
+from harness.data.tokenizers.saved_class import is_overruled
 from harness.models import FAMILIES
 from harness.models.checkpoints import sentence_embeddings
 from harness.models.checkpoints.configuration import ADAPTER, check_config
@@ -35,9 +36,11 @@ INDEX = "*.index.json"
 BESIDE = (INDEX, "generation_config.json")
 """Files that only an export copies."""
 SHIFTED = ("camembert", "data2vec-text", "esm", "ibert", "longformer", "luke", "mpnet", "xmod")
-"""Model types beside RoBERTa's whose first position comes after the id of padding, 1."""
+"""Model types beside RoBERTa's whose first position comes after the id of padding, mostly 1."""
 IMPORT_VERSION = 2
 """Raised when the import of the same files changes; part of every fingerprint."""
+OVERRULED_VERSION = 3
+"""The same where AutoTokenizer is overruled (`is_overruled`), as it was not before."""
 HUB_IMPORT_VERSION = 3
 """The same for ids on the Hub, whose fingerprints do not contain the files that are read."""
 
@@ -222,7 +225,9 @@ def fingerprint(checkpoint: str, revision: str | None) -> str:
     """
     if not is_folder(checkpoint):
         return f"{HUB_IMPORT_VERSION}:hub:{checkpoint}@{revision or 'latest'}"
-    return f"{IMPORT_VERSION}:{digest(_imported(user_path(checkpoint)))}"
+    folder = user_path(checkpoint)
+    version = OVERRULED_VERSION if is_overruled(folder) else IMPORT_VERSION
+    return f"{version}:{digest(_imported(folder))}"
 
 
 def _imported(folder: Path) -> list[Path]:
@@ -249,5 +254,7 @@ def positions(config: Mapping[str, Any]) -> float:
     names = ("max_position_embeddings", "n_positions", "max_seq_len")
     given = [config[name] for name in names if isinstance(config.get(name), int)]
     kind = str(config.get("model_type"))
-    offset = 2 if "roberta" in kind or kind in SHIFTED else 0  # before the first position
+    padding = config.get("pad_token_id")
+    before_first = max(2, padding + 1) if isinstance(padding, int) else 2
+    offset = before_first if "roberta" in kind or kind in SHIFTED else 0
     return given[0] - offset if given and given[0] > 0 else math.inf

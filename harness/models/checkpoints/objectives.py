@@ -20,8 +20,15 @@ TYPES = {
 """model_type of transformers to the family with the same class."""
 
 CAUSAL_ENDINGS = ("ForCausalLM", "LMHeadModel")
-CAUSAL = ("gpt2", "openai-gpt", "gpt_neo", "gpt_neox", "gptj", "opt", "bloom", "llama", "mistral")
-"""Causal model types, for checkpoints whose `architectures` field does not show it."""
+ANY_ENDING = "WithLMHeadModel"
+"""End of the names of XLM's and FlauBERT's classes, which are of masked networks, too."""
+CAUSAL = (
+    *("gpt2", "openai-gpt", "gpt_neo", "gpt_neox", "gptj", "gpt_bigcode", "codegen", "opt"),
+    *("bloom", "ctrl", "falcon", "mpt", "gemma2", "granite", "mixtral", "olmo", "olmo2", "phi"),
+    *("phi3", "qwen3", "stablelm", "starcoder2", *ROTARY),
+)
+"""Causal model types, for checkpoints whose `architectures` field does not show it, such as those
+without a token head."""
 BY_TYPE = {
     "xlnet": "plm",
     "electra": "rtd",
@@ -50,7 +57,8 @@ def objective_name(config: Mapping[str, Any]) -> str:
         return BY_TYPE[kind]
     if config.get("is_encoder_decoder"):
         return "denoising_infill"
-    is_causal = kind in CAUSAL or architecture.endswith(CAUSAL_ENDINGS) or config.get("is_decoder")
+    is_named = architecture.endswith(CAUSAL_ENDINGS) and not architecture.endswith(ANY_ENDING)
+    is_causal = kind in CAUSAL or is_named or config.get("is_decoder") or config.get("causal")
     return "clm" if is_causal else "mlm"
 
 

@@ -16,9 +16,12 @@ OLD_BUFFERS = (
     *(".attention.bias", ".attention.masked_bias", ".inv_freq", ".position_ids", ".version"),
 )
 """Constants in files of earlier versions of transformers, such as causal masks."""
-CONSTANTS = ("final_logits_bias", "embeddings.spelling", "position_embeddings.table", "wpe.table")
-"""Ends of the names of other constants: of BART, and of our networks with characters of tokens, or
-sines and cosines."""
+CONSTANTS = (
+    *("final_logits_bias", "embeddings.spelling", "position_embeddings.table", "wpe.table"),
+    "EncDecAttention.relative_attention_bias.weight",
+)
+"""Ends of the names of other constants: of BART, of our networks with characters of tokens, or
+sines and cosines, and what the files of T5 have beside its weights."""
 SINGLE = {".safetensors": "model.safetensors", ".bin": "pytorch_model.bin"}
 """Ending to the file that transformers reads before an index of several."""
 
@@ -34,24 +37,42 @@ def weights(folder: Path) -> list[Path]:
 def index_damage(folder: Path) -> str:
     """The problem of the index of weights in several files, which must be those of `folder`; empty
     if there is none, or transformers reads no index."""
-    names = {file.name for file in weights(folder)}
-    single = SINGLE[Path(min(names)).suffix] if names else ""
+    try:
+        read_by_transformers(folder)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def read_by_transformers(folder: Path) -> list[Path]:
+    """Of the weight files in `folder`, the single one, or those of the index; all without either.
+    Others hold the same weights in another format (Mistral's consolidated.safetensors), or none.
+
+    Raises:
+        ValueError: the index is damaged, or names other files.
+    """
+    found = {file.name: file for file in weights(folder)}
+    single = SINGLE[Path(min(found)).suffix] if found else ""
+    if single in found:
+        return [found[single]]
     index = folder / f"{single}.index.json"
-    if single in {"", *names} or not index.is_file():
-        return ""
+    if not single or not index.is_file():
+        return [*found.values()]
     try:
         named = {*json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()}
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        return f"{index} must be a JSON object whose weight_map names the file of each weight"
-    if other := sorted(map(str, named - names)):
-        return f"{index} must name files of weights in its folder, but names {other[0]}"
-    return ""
+        raise ValueError(
+            f"{index} must be a JSON object whose weight_map names the file of each weight"
+        ) from None
+    if other := sorted(map(str, named - {*found})):
+        raise ValueError(f"{index} must name files of weights in its folder, but names {other[0]}")
+    return [found[name] for name in sorted(named)]
 
 
 def num_weights(folder: Path | None) -> int:
     """Number of weights in the safetensors files, heads included, without constants; 0 if
-    unknown."""
-    shapes = tensor_shapes(folder) if folder else {}
+    unknown, as of files that were not all downloaded yet."""
+    shapes = tensor_shapes(folder) if folder and not index_damage(folder) else {}
     fixed = _fixed_positions(folder) if folder else ()
     return sum(
         math.prod(shape)
@@ -80,17 +101,21 @@ def tensor_shapes(folder: Path) -> dict[str, list[int]]:
     """Name to shape of the weights in the safetensors files; empty if there are none.
 
     Raises:
-        ValueError: a file is damaged.
+        ValueError: a file is damaged, or as `read_by_transformers`.
     """
-    found = [file for file in weights(folder) if file.suffix == ".safetensors"]
+    found = [file for file in read_by_transformers(folder) if file.suffix == ".safetensors"]
     entries = (_tensors(_header(file)) for file in found)
     return {name: entry["shape"] for one in entries for name, entry in one.items()}
 
 
 def weights_digest(folder: Path) -> str:
     """SHA-256 of the file of weights, which the Hub shows, too; of several files, that of their
-    digests in order. Empty if there are none."""
-    digests = [file_digest(file) for file in weights(folder)]
+    digests in order. Empty if there are none.
+
+    Raises:
+        ValueError: as `read_by_transformers`.
+    """
+    digests = [file_digest(file) for file in read_by_transformers(folder)]
     total = digests[0] if len(digests) == 1 else hashlib.sha256(b"".join(digests)).digest()
     return f"sha256:{total.hex()}" if digests else ""
 

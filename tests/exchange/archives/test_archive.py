@@ -30,6 +30,9 @@ from harness.exchange.archives.manifest import MANIFEST
 from harness.exchange.archives.read_archive import opened, read_manifest
 from harness.exchange.archives.write_archive import write_archive
 from harness.execution.restored import forget_partial
+from harness.finetuning.augmentation import outputs_folder, save_texts
+from harness.finetuning.distillation import TEXTS, Augmentation
+from harness.finetuning.soft_targets import OUTPUTS
 from harness.store.declared import Declared, keep_declared, read_declared
 from harness.store.recorded import recorded_experiments
 from harness.store.verification import find_damage
@@ -565,6 +568,54 @@ def test_hidden_texts(filled: Study, tmp_path: Path) -> None:
     not_twice = archived_stages(tmp_path / "again.tar.xz", again.declaration)
     with not_twice as (_, again.store):
         pd.testing.assert_frame_equal(again.results.predictions(run), predictions)
+
+
+def recorded_again(
+    filled: Study, folder: Path, change: Callable[[Path], object]
+) -> tuple[Study, str]:
+    """A study with changed files of its fine-tuning stages, and the key of one of them."""
+    study = study_in(folder / "runs")
+    for key, one in filled.results.finished.items():
+        out = shutil.copytree(filled.store.all_files(one), folder / "made" / key)
+        if one.kind == "finetune":
+            change(out)
+        spec = filled.plan.stages[key].spec
+        study.store.record(key, one.kind, one.label, spec, one.metrics, out)
+    return study, filled.plan.finetune_runs[0].key
+
+
+def test_the_texts_that_a_teacher_copied_are_left_out(filled: Study, tmp_path: Path) -> None:
+    def teach(out: Path) -> None:
+        folder = outputs_folder(out, Augmentation())
+        save_texts([("a sentence of the train set",)], folder)
+        np.save(folder / OUTPUTS, LABELS)
+
+    study, key = recorded_again(filled, tmp_path, teach)
+    write_archive(study.results, tmp_path / "kept.tar.xz")
+    assert not [name for name in names_in(tmp_path / "kept.tar.xz") if TEXTS in name]
+    (stage,) = (one for one in read_manifest(tmp_path / "kept.tar.xz").stages if one.key == key)
+    assert [name.rpartition("/")[2] for name in stage.left_out.split(", ")] == [TEXTS, OUTPUTS]
+
+
+def test_texts_of_a_restored_run_are_hidden_once(filled: Study, tmp_path: Path) -> None:
+    """Also if its archive left out other files of it."""
+
+    def answer(out: Path) -> None:
+        (out / "weights").mkdir()
+        (out / "weights" / "adapter.safetensors").write_bytes(b"w")
+        texts = {"label": [["a cat"]], "prediction": ["cats"]}
+        pd.DataFrame({"split": "validation", "index": [0], **texts}).to_parquet(out / PREDICTIONS)
+
+    study, key = recorded_again(filled, tmp_path, answer)
+    paths = [tmp_path / f"{number}.tar.xz" for number in range(3)]
+    for number, path in enumerate(paths):
+        write_archive(study.results, path, hide_texts=number > 0)
+        study = study_in(tmp_path / str(number))
+        restore_archive(path, study.plan, study.store)
+    one, two = (study_in(tmp_path / str(number)).results.predictions(key) for number in (1, 2))
+    pd.testing.assert_frame_equal(one, two)
+    left_out = study.store.finished()[key].left_out
+    assert left_out == f"weights/adapter.safetensors, texts of {PREDICTIONS}"
 
 
 def test_predictions_without_texts_stay_as_they_are_where_texts_are_hidden(

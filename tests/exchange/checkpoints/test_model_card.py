@@ -70,6 +70,14 @@ def test_limits_follow_from_the_run() -> None:
     assert "see the card of a/b" in text and "commit c1" in text
 
 
+@pytest.mark.parametrize("role", ["", "init_from", "teacher"])
+def test_word_vectors_of_others_are_no_generated_text(role: str) -> None:
+    model = CARD.run.model.model_copy(update={"vectors": "glove.6B.300d.txt"})
+    run = CARD.run.model_copy(update={"model": model})
+    text = render(replace(CARD, run=CARD.run.model_copy(update={role: run}) if role else run))
+    assert "generated text only" not in text and 'license: "other"' in text
+
+
 def test_selected_settings_are_on_the_card(fabricate) -> None:
     data = fabricate({"good": 0.9, "bad": 0.6}, **searched(trials=20))
     arm = Arm("good", {}, {}, CARD.run, Evaluate())

@@ -18,11 +18,14 @@ from transformers import (
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
 from harness.exchange.checkpoints.network import write_network
+from harness.finetuning.protocol import Protocol
 from harness.models import FAMILIES, MODELS, Size
 from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
 from harness.models.build import build, load
-from harness.models.checkpoints.sentence_embeddings import Dense, SentenceEmbedding
+from harness.models.checkpoints.sentence_embeddings import MODULES, Dense, SentenceEmbedding
+from harness.pretraining.checkpoint_import import adopt
+from tests.models.checkpoints.test_checkpoints import make
 
 TINY = Size(num_layers=2, hidden_size=32, num_heads=2, intermediate_size=128)
 TEXTS = ["the cat sat on the mat", "a dog saw the cat run", "the sun is over a red house"] * 5
@@ -184,6 +187,16 @@ def test_the_configuration_names_a_class_of_transformers(wordpiece: Path, tmp_pa
     assert auto.config.architectures == ["OpenAIGPTLMHeadModel"]
 
 
+@pytest.mark.parametrize(("name", "has_modules"), [("llama", True), ("qwen2", False)])
+def test_a_qwen_is_not_read_by_sentence_transformers(
+    name: str, has_modules: bool, wordpiece: Path, tmp_path: Path
+) -> None:
+    """It would use AutoTokenizer, which builds another tokenizer than that of the files."""
+    small(name, wordpiece).save(tmp_path / "model")
+    write_network(tmp_path / "model", wordpiece, tmp_path / "out", Protocol(pooling="mean"))
+    assert (tmp_path / "out" / MODULES).is_file() == has_modules
+
+
 def test_notes_warn_of_untrained_and_untied_parts(wordpiece: Path, tmp_path: Path) -> None:
     backbone = small("electra", wordpiece)
     backbone.objective = {"output": {"kind": "replaced_token"}}
@@ -197,6 +210,17 @@ def test_notes_warn_of_untrained_and_untied_parts(wordpiece: Path, tmp_path: Pat
     )
     assert "is not tied" in exported(small("t5_v1_1", wordpiece), wordpiece, tmp_path / "c")[0]
     assert exported(small("gpt2", wordpiece), wordpiece, tmp_path / "d") == []
+
+
+@pytest.mark.parametrize("name", ["bert", "xlm-roberta", "mpnet", "electra", "gptj", "t5"])
+def test_the_card_says_where_automodel_adds_a_pooler(
+    name: str, wordpiece: Path, tmp_path: Path
+) -> None:
+    make(name).save_pretrained(tmp_path / "theirs")
+    notes = exported(adopt(tmp_path / "theirs"), wordpiece, tmp_path)
+    _, info = AutoModel.from_pretrained(tmp_path / "out", output_loading_info=True)
+    is_added = any("pooler" in missing for missing in info["missing_keys"])
+    assert any("no trained pooler" in note for note in notes) == is_added
 
 
 @pytest.mark.parametrize("name", NO_CLASS)

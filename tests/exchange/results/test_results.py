@@ -165,7 +165,7 @@ def test_a_model_s_own_length_is_part_of_its_protocol(
         assert protocol_digest(runs.protocols["none"]) != protocol_digest(before["none"])
 
 
-def test_settings_that_are_no_longer_valid_have_no_budget(study: Study) -> None:
+def test_settings_that_are_no_longer_valid_have_no_budget(study: Study, tmp_path: Path) -> None:
     record_results(study.results)
     (experiment,) = recorded_experiments(study.store)
     experiment.spec["arms"]["none"]["pretrain"]["size"] = {"width": "gone"}
@@ -173,6 +173,9 @@ def test_settings_that_are_no_longer_valid_have_no_budget(study: Study) -> None:
     frame = scores_frame(runs)
     assert frame["budget_flops"].isna().all() and frame["budget_tokens"].isna().all()
     assert frame["value"].tolist() == [0.75]
+    assert export_results([runs], tmp_path / "all.parquet") == (1, 4)
+    (row,) = import_results(tmp_path / "all.parquet", Store(tmp_path / "other")).scores.itertuples()
+    assert pd.isna([row.budget_flops, row.budget_tokens, row.parameters]).all()
 
 
 def test_every_example_has_its_label_prediction_and_counts(file: Path) -> None:

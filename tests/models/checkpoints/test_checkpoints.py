@@ -161,9 +161,12 @@ SHIFTED = {
 
 
 @torch.inference_mode()
-@pytest.mark.parametrize("kind", SHIFTED)
-def test_an_input_of_all_positions_is_read_and_a_longer_one_is_not(kind: str) -> None:
-    fields = SMALL | BERT | ENDS | {"pad_token_id": 1}
+@pytest.mark.parametrize(
+    ("kind", "padding"), [*((kind, 1) for kind in SHIFTED), ("roberta", 3), ("camembert", 5)]
+)
+def test_an_input_of_all_positions_is_read_and_a_longer_one_is_not(kind: str, padding: int) -> None:
+    """rinna/japanese-roberta-base has 3 as padding."""
+    fields = SMALL | BERT | ENDS | {"pad_token_id": padding}
     fields |= {"entity_vocab_size": 10} if kind == "luke" else {}
     config = getattr(transformers, f"{SHIFTED[kind]}Config")(**fields)
     network = getattr(transformers, f"{SHIFTED[kind]}ForMaskedLM")(config).eval()
@@ -257,6 +260,36 @@ def test_a_network_without_a_head_has_states_but_no_logits(tmp_path: Path) -> No
     assert body(ids).last_hidden_state.shape == (1, 6, 32)
     with pytest.raises(ValueError, match="cannot predict tokens"):
         body.token_logits(torch.zeros(1, 32))
+
+
+DECODERS = [name for name, (*_, representation) in NETWORKS.items() if representation == "causal"]
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_a_decoder_is_causal_without_its_head(name: str, tmp_path: Path) -> None:
+    """Its configuration names `Qwen2Model` or a classifier."""
+    make(name).base_model.save_pretrained(tmp_path)
+    assert adopt(tmp_path).representation == "causal"
+
+
+XLM = {"emb_dim": 32, "n_layers": 2, "n_heads": 2, "gelu_activation": True}
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize(
+    ("kind", "causal"), [("XLM", False), ("XLM", True), ("Flaubert", False)], ids=str
+)
+def test_xlm_and_flaubert_are_causal_if_they_say_so(
+    kind: str, causal: bool, tmp_path: Path
+) -> None:
+    config = getattr(transformers, f"{kind}Config")(**SMALL, **XLM, **ENDS, causal=causal)
+    network = getattr(transformers, f"{kind}WithLMHeadModel")(config).eval()
+    network.save_pretrained(tmp_path)
+    backbone = adopt(tmp_path)
+    assert backbone.representation == ("causal" if causal else "bidirectional")
+    ids = torch.randint(5, VOCAB, (2, 7))
+    ours = backbone.token_logits(backbone(ids).last_hidden_state)
+    torch.testing.assert_close(ours, network(ids).logits)
 
 
 def test_half_a_network_is_refused(tmp_path: Path) -> None:
@@ -490,6 +523,24 @@ def test_a_whole_tokenizer_stays_as_it_is(algorithm: str, tmp_path: Path) -> Non
     before, after = (Vocabulary.load(tmp_path / name) for name in ("theirs", "ours"))
     assert before.words == after.words
     assert (before.cls, before.sep, before.mask) == (after.cls, after.sep, after.mask)
+
+
+@pytest.mark.parametrize("algorithm", ["wordpiece", "byte_bpe", "unigram"])
+def test_a_qwen_with_a_tokenizer_of_its_own_keeps_it(algorithm: str, tmp_path: Path) -> None:
+    """AutoTokenizer builds that of Qwen."""
+    make("qwen2").save_pretrained(tmp_path / "theirs")
+    theirs = trained_tokenizer(tmp_path / "theirs", algorithm, 300)
+    pretrained.check(tmp_path / "theirs")
+    pretrained.adopt(tmp_path / "theirs", tmp_path / "ours")
+    ours = PreTrainedTokenizerFast.from_pretrained(tmp_path / "ours")
+    for texts in (("The cat sat",), ("the cat sat", "a dog, the mat")):
+        assert ours(*texts)["input_ids"] == theirs(*texts)["input_ids"]
+    version = files.fingerprint(str(tmp_path / "theirs"), None).partition(":")[0]
+    assert version != str(files.IMPORT_VERSION)
+    config = tmp_path / "theirs" / "tokenizer_config.json"
+    config.write_text(config.read_text().replace("TokenizersBackend", "Qwen2Tokenizer"))
+    version = files.fingerprint(str(tmp_path / "theirs"), None).partition(":")[0]
+    assert version == str(files.IMPORT_VERSION)
 
 
 def test_a_tokenizer_that_is_none_is_refused(tmp_path: Path) -> None:

@@ -134,6 +134,33 @@ def test_constants_are_not_counted(name: str, more: dict[str, Any], tmp_path: Pa
     assert weight_files.num_weights(tmp_path) == count
 
 
+@pytest.mark.parametrize("in_shards", [False, True])
+def test_only_what_transformers_reads_is_counted(in_shards: bool, tmp_path: Path) -> None:
+    """Mistral's files have all weights a second time, with other names."""
+    network = make("mistral")
+    network.save_pretrained(tmp_path, max_shard_size="20KB" if in_shards else "1GB")
+    shards = sorted(tmp_path.glob("*.safetensors"))
+    assert (len(shards) > 1) == in_shards
+    digest, backbone = weight_files.weights_digest(tmp_path), adopt(tmp_path)
+    others = {f"own.{name}": weight.clone() for name, weight in network.state_dict().items()}
+    save_file(others, tmp_path / "consolidated.safetensors")
+    count = sum(weight.numel() for weight in network.parameters())
+    assert weight_files.num_weights(tmp_path) == count
+    assert weight_files.weights_digest(tmp_path) == digest == backbone.imported["weights"]
+    shards[-1].unlink()
+    (tmp_path / "consolidated.safetensors").unlink()
+    assert weight_files.num_weights(tmp_path) == 0
+
+
+def test_a_bias_that_files_of_t5_have_besides_is_not_counted(tmp_path: Path) -> None:
+    make("t5").save_pretrained(tmp_path)
+    count = weight_files.num_weights(tmp_path)
+    name = "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"
+    change_weights(tmp_path, lambda weights: weights.update({name: torch.ones(32, 2)}))
+    assert adopt(tmp_path).imported["notes"] == []
+    assert weight_files.num_weights(tmp_path) == count
+
+
 def test_fewer_layers_than_the_file_has_are_refused(published: Path) -> None:
     change_json(published / "config.json", num_hidden_layers=1)
     assert "such as bert.encoder.layer.1" in refused(published)
@@ -199,6 +226,7 @@ def test_the_import_records_the_digest_of_the_weights(folder: Path, tmp_path: Pa
     expected = f"sha256:{hashlib.sha256(content).hexdigest()}"
     assert load(tmp_path / "out").imported["weights"] == expected
     assert weight_files.weights_digest(folder) == expected
+    (folder / "model.safetensors").rename(folder / "model-1.safetensors")
     (folder / "model-2.safetensors").write_bytes(content)
     assert weight_files.weights_digest(folder) not in ("", expected)
     assert weight_files.weights_digest(tmp_path) == ""
