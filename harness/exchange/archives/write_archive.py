@@ -23,6 +23,7 @@ from harness.exchange.archives.manifest import FORMAT, MANIFEST, ArchivedStage, 
 from harness.execution.job import HISTORY
 from harness.store.artifacts import digest, folder_size
 from harness.store.declared import read_declared
+from harness.store.looks import read_looks
 from harness.tasks.scores import PREDICTIONS, load_predictions
 
 LARGE = (".safetensors", ".npy")
@@ -61,6 +62,7 @@ def write_archive(results: Results, path: Path, hide_texts: bool = False) -> int
             variants=declaration.variants,
             overrides=declaration.overrides,
             declared=read_declared(results.store.root, results.experiment.name),
+            looks=read_looks(results.store.root, results.experiment.name),
             stages=stages,
         )
         content = json.dumps(manifest.model_dump(), sort_keys=True)
