@@ -93,6 +93,10 @@ def test_vocabulary(algorithm: Algorithm, folders: dict[str, Path]) -> None:
     assert AutoTokenizer.from_pretrained(folders[algorithm]).get_vocab() == tokenizer.get_vocab()
 
 
+def test_a_vocabulary_may_have_a_unit() -> None:
+    assert Tokenizer.read({"vocab_size": "1.5k"}) == Tokenizer(vocab_size=1500)
+
+
 def test_every_scheme_is_tested() -> None:
     assert [*SCHEMES] == [*ALGORITHMS]
     assert get_args(Tokenizer.model_fields["algorithm"].annotation) == ALGORITHMS
