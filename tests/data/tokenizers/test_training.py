@@ -355,6 +355,15 @@ def test_extra_tokens_are_distinct(extra: tuple[str, ...]) -> None:
         Tokenizer(extra_tokens=extra)
 
 
+@pytest.mark.parametrize("algorithm", SUBWORDS)
+def test_a_vocabulary_without_room_for_the_alphabet_says_how_much_it_needs(
+    algorithm: Algorithm, tmp_path: Path
+) -> None:
+    tokenizer = Tokenizer(algorithm=algorithm, vocab_size=110, sentinels=100)
+    with pytest.raises(ValueError, match=r"tokenizer.vocab_size must have room .*, but is 110"):
+        train(tokenizer, iter(TEXTS), tmp_path)
+
+
 def test_sentinels_must_fit_the_vocabulary(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="vocab_size must have room for sentinels"):
         Tokenizer(vocab_size=300, sentinels=300)
