@@ -203,5 +203,7 @@ def _tidy(schema: Any) -> Any:
     }
     if tidy.get("type") != "integer":
         return tidy
+    if "ge" in tidy:  # pydantic's name where a count may be null, which no editor knows
+        tidy["minimum"] = tidy.pop("ge")
     outer = {key: tidy.pop(key) for key in ("description", "default") if key in tidy}
     return {"anyOf": [tidy, WRITTEN_OUT], **outer}

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from harness.core.config import ConfigModel
+from harness.core.config import ConfigModel, Count
 from harness.finetuning.compatibility import WRITING, reading_of
 from harness.finetuning.protocol import Finetune, Protocol
 from harness.finetuning.task_chain import Multitask
@@ -27,7 +27,7 @@ class PromptTraining(ConfigModel):
     """Texts that the network reads for each example."""
     tasks: Annotated[tuple[str, ...], Field(min_length=1)]
     """Names of tasks with prompts in `harness list tasks`, or of tasks of the suite."""
-    max_examples: int | None = Field(default=None, ge=1)
+    max_examples: Count | None = Field(default=None, ge=1)
     """Limit of the number of examples in the mixing, which is proportional to it (Raffel et al.
     2020, section 3.5.2; Wei et al. 2022, section 2.4: 3,000); null: none."""
     includes_reported: bool = False

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from harness.core.config import ConfigModel
+from harness.core.config import ConfigModel, Count
 from harness.finetuning.protocol import Finetune
 from harness.tasks.task import Task
 
@@ -107,7 +107,7 @@ class Multitask(ConfigModel):
     3.5.2)."""
     temperature: float = Field(default=2.0, ge=1)
     """For `mixing: temperature`; 1 is proportional, the limit is equal."""
-    max_examples: int | None = Field(default=None, ge=1)
+    max_examples: Count | None = Field(default=None, ge=1)
     """Limit of the number of examples in the mixing (K, ibid.); null: none."""
     loss_weights: Literal["equal", "uncertainty"] = "equal"
     """Loss weights; `uncertainty`: learned (Kendall et al. 2018, section 3.2)."""

@@ -1,5 +1,6 @@
 """At which numbers of seeds the verdicts of an experiment have been looked at."""
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -33,14 +34,19 @@ def record_look(root: Path, experiment: str, number: int, planned: int, declared
         root: folder of the store.
         planned, declared: as for `MadeLook`.
     """
-    if number in read_looks(root, experiment):
-        return
     now = datetime.now(UTC).isoformat(timespec="seconds")
+    keep_looks(root, experiment, {number: MadeLook(now, planned, declared)})
+
+
+def keep_looks(root: Path, experiment: str, found: Mapping[int, MadeLook]) -> None:
+    """Keeps the first look at each number of seeds, as `record_look`."""
+    if found.keys() <= read_looks(root, experiment).keys():
+        return
     path = _path(root, experiment)
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(root / f"{FOLDER}.lock"):  # another process may make one at the same time
-            every = {number: MadeLook(now, planned, declared), **read_looks(root, experiment)}
+            every = {**found, **read_looks(root, experiment)}
             write_checked(path, {str(number): asdict(one) for number, one in every.items()})
 
 

@@ -73,10 +73,9 @@ def _loaded(task: Task, split: Split) -> Examples:
         columns = PREPROCESSORS[task.prepare](columns)
     examples = _examples(task, split, columns)
     if not len(examples):
-        conditions = " and ".join(f"{field} {value}" for field, value in split.where.items())
         raise ValueError(
             f"{task.name} needs examples, but its split {split.name} has none"
-            f"{f' with {conditions}' if conditions else ''}"
+            f"{_why_empty(task, split)}"
         )
     if task.kind == "multiple_choice":
         check_choices(task, split, examples)
@@ -87,6 +86,19 @@ def _loaded(task: Task, split: Split) -> Examples:
     if task.kind == "retrieval":
         check_judgements(task, split, examples)
     return examples
+
+
+def _why_empty(task: Task, split: Split) -> str:
+    if split.where:
+        return " with " + " and ".join(f"{field} {value}" for field, value in split.where.items())
+    fraction = task.data.holdout_fraction if isinstance(task.data, FileData) else None
+    if not fraction or (split.of or split.name) != HOLDOUT_SPLIT:
+        return ""
+    equal = task.group_field or " and ".join(task.text_fields)
+    return (
+        f": {fraction:.0%} of the inputs in {file_of(task, HOLDOUT_SPLIT).name}, of which rows "
+        f"with equal {equal} count as one, round to 0; name a file for it in data.files"
+    )
 
 
 def _with_spans(examples: Examples) -> Examples:

@@ -67,9 +67,15 @@ def _origin(task: Task, split: Split) -> str:
 
 
 def _overlap(train: Examples | None, found: Examples) -> str:
-    known = set(train.texts) if train else set()
-    shared = sum(texts in known for texts in found.texts)
+    known = set(_inputs(train)) if train else set()
+    shared = sum(given in known for given in _inputs(found))
     return f", {shared:,} of them also in train" if shared else ""
+
+
+def _inputs(examples: Examples) -> list[tuple[tuple[str, ...], ...]]:
+    """What a model reads of each example: its texts, and the choices if it has some."""
+    choices = examples.choices or [()] * len(examples)
+    return list(zip(examples.texts, choices, strict=True))
 
 
 def _unused(task: Task) -> list[str]:

@@ -42,6 +42,11 @@ def test_every_reference_is_defined() -> None:
     assert targets <= SCHEMA["$defs"].keys()
 
 
+def test_counts_that_may_be_null_keep_their_bound() -> None:
+    counts, _ = SCHEMA["$defs"]["Multitask"]["properties"]["max_examples"]["anyOf"]
+    assert counts["anyOf"][0] == {"minimum": 1, "type": "integer"}
+
+
 def test_axes_of_shipped_experiments_are_listed() -> None:
     listed = SCHEMA["properties"]["grid"]["properties"]
     for path in EXPERIMENTS:

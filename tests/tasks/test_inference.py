@@ -116,6 +116,27 @@ def test_a_file_beside_the_train_file_is_the_dev_set(
     assert f"20 train (bad: 10, good: 10); {shown}" in summary(found)
 
 
+def test_questions_with_other_choices_are_other_inputs(tmp_path: Path) -> None:
+    rows = pd.DataFrame({"question": ["what flies?"] * 3, "choices": [["a bear", "a fly"]] * 3})
+    files = {"train": written(tmp_path, rows.assign(label=1), "train.jsonl")}
+    rows["choices"] = [["a bear", "a fly"], ["a fly", "a bear"], ["a bird", "a cow"]]
+    files["validation"] = written(tmp_path, rows.assign(label=0), "dev.jsonl")
+    fields = {"kind": "multiple_choice", "choices_field": "choices", "metrics": ["accuracy"]}
+    found = task({"data": {"files": files}, "text_fields": ["question"], **fields})
+    assert "3 validation (dev.jsonl), 1 of them also in train" in summary(found)
+
+
+def test_a_hold_out_that_no_example_fits_says_why(tmp_path: Path) -> None:
+    rows = pd.DataFrame({"question": ["what flies?"] * 9, "label": [0, 1, 1] * 3})
+    rows["choices"] = [[f"a {row}", f"b {row}"] for row in range(9)]
+    files = {"train": written(tmp_path, rows, "train.jsonl")}
+    fields = {"kind": "multiple_choice", "choices_field": "choices", "metrics": ["accuracy"]}
+    found = {"data": {"files": files, "holdout_fraction": 0.2}, "text_fields": ["question"]}
+    message = "none: 20% of the inputs in train.jsonl, of which rows with equal question count as"
+    with pytest.raises(ValueError, match=message):
+        load_examples(task(found | fields), VALIDATION)
+
+
 def test_a_test_file_without_labels_is_not_the_dev_set(tmp_path: Path) -> None:
     data = written(tmp_path, frame())
     written(tmp_path, frame()[["text"]], "test.csv")

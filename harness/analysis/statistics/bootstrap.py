@@ -16,7 +16,7 @@ resamples. Linear functions of scores, such as averages over tasks and differenc
 whole arrays; `summarise` returns their estimate with an interval.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -171,6 +171,7 @@ def compare(
     Args:
         first, second: task to the runs of an arm, with the same tasks and cells, scored on the same
             resampled examples (by one call of `bootstrap_scores`).
+        num_replicates: as many as there are resamples of the examples.
         paired: whether equal pretraining seeds of both arms are the same checkpoint or otherwise
             dependent, so that both arms share the draws. Fine-tuning seeds share them if all are
             equal.
@@ -179,11 +180,12 @@ def compare(
         (task, cell) to [1 + num_replicates].
 
     Raises:
-        ValueError: no tasks, different tasks, no pretraining seed that all tasks have, or paired
-            arms with different seeds.
+        ValueError: no tasks, different tasks, no pretraining seed that all tasks have, paired arms
+            with different seeds, or another number of resamples.
     """
     if not first or first.keys() != second.keys():
         raise ValueError(f"both arms need the same tasks, but got {list(first)} and {list(second)}")
+    _check_replicates([*first.values(), *second.values()], num_replicates)
     seeds = [common_seeds(arm) for arm in (first, second)]
     if not all(map(len, seeds)):
         raise ValueError("both arms need a pretraining seed that all tasks have")
@@ -206,6 +208,16 @@ def compare(
             other_means = np.sum(other_weights * other.scores[cell], axis=1)
             differences[task, cell] = means - other_means
     return differences
+
+
+def _check_replicates(every: Iterable[Runs], num_replicates: int) -> None:
+    for runs in every:
+        for scores in runs.scores.values():
+            if len(scores) != 1 + num_replicates:
+                raise ValueError(
+                    f"num_replicates must be the number of resamples of the examples, "
+                    f"{len(scores) - 1}, but is {num_replicates}"
+                )
 
 
 def common_seeds(arm: Mapping[str, Runs]) -> Array:

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from harness.core.config import ConfigModel
+from harness.core.config import ConfigModel, Count
 from harness.data.corpora.sources import Corpus
 
 
@@ -16,7 +16,7 @@ class Tokenizer(ConfigModel):
     ] = "wordpiece"
     """Subwords, the most frequent words, or characters. What `word` does not know is one unknown
     token, whose text is lost."""
-    vocab_size: int = Field(default=30_522, ge=64, le=10_000_000)
+    vocab_size: Count = Field(default=30_522, ge=64, le=10_000_000)
     """Size of the vocabulary, special tokens included."""
     lowercase: bool = True
     sentinels: int = Field(default=0, ge=0)

@@ -121,8 +121,10 @@ def learn_unigram(words: Counter[str], vocab_size: int, special: list[str]) -> m
     # The trainer's candidates are substrings of at least two different words, which excludes whole
     # words such as "_the"; a copy of each common word, with count 1, includes them.
     common = sorted(words, key=lambda word: (-words[word], word))[:vocab_size]
+    alphabet = {char for word in words for char in word}
     trainer = trainers.UnigramTrainer(
-        vocab_size=vocab_size - len(special) + 2,  # plus its own unknown token and TWIN
+        # Plus its own unknown token and TWIN; with less than the alphabet, it raises an Exception.
+        vocab_size=max(vocab_size - len(special) + 2, len(alphabet) + 1),
         unk_token="<unk>",
         show_progress=False,
     )

@@ -15,6 +15,7 @@ from harness.plan.fingerprints import recorded_fingerprints
 from harness.plan.plan import Plan
 from harness.store.artifacts import resolve
 from harness.store.declared import keep_declared
+from harness.store.looks import keep_looks
 from harness.store.store import StageResult, Store
 
 
@@ -30,6 +31,7 @@ class ArchivedStore(Store):
         super().__init__(root)
         self._stages = {one.key: _result(one, archive.folder) for one in archive.manifest.stages}
         keep_declared(root, archive.manifest.experiment, archive.manifest.declared)
+        keep_looks(root, archive.manifest.experiment, archive.manifest.looks)
 
     def finished(self, keys: Iterable[str] | None = None) -> dict[str, StageResult]:
         """Key to result of the stages in the archive."""
@@ -99,6 +101,7 @@ def restore_archive(path: Path, plan: Plan, store: Store) -> list[str]:
         missing = [one for one in stages if one.key not in known]
         restored = [one.key for one in missing if _record(one, archive.folder / one.key, store)]
         keep_declared(store.root, name, archive.manifest.declared)
+        keep_looks(store.root, name, archive.manifest.looks)
     results = Results(plan, store)
     if results.finished:
         record_results(results)

@@ -6,10 +6,11 @@ each stage as `<key>/<file>`.
 
 from typing import Any
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 
 from harness.core.config import ConfigModel
 from harness.store.declared import Declared
+from harness.store.looks import MadeLook
 
 FORMAT = 1
 MANIFEST = "archive.json"
@@ -45,5 +46,8 @@ class Manifest(ConfigModel):
     """With which the experiment's file was read (`harness.experiment.declaration.Declaration`)."""
     declared: dict[str, Declared]
     """Expectation to the first run with it."""
+    looks: dict[int, MadeLook] = Field(default_factory=dict)
+    """Number of seeds to the first time that its verdicts were shown; empty in archives of earlier
+    versions."""
     stages: tuple[ArchivedStage, ...]
     """Parents before children."""

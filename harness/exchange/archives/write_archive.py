@@ -24,6 +24,7 @@ from harness.execution.job import HISTORY
 from harness.finetuning import distillation
 from harness.store.artifacts import digest, folder_size
 from harness.store.declared import read_declared
+from harness.store.looks import read_looks
 from harness.tasks.scores import PREDICTIONS, load_predictions
 
 NOT_KEPT = (".safetensors", ".npy", f"/{distillation.TEXTS}")
@@ -63,6 +64,7 @@ def write_archive(results: Results, path: Path, hide_texts: bool = False) -> int
             variants=declaration.variants,
             overrides=declaration.overrides,
             declared=read_declared(results.store.root, results.experiment.name),
+            looks=read_looks(results.store.root, results.experiment.name),
             stages=stages,
         )
         content = json.dumps(manifest.model_dump(), sort_keys=True)

@@ -300,6 +300,12 @@ def test_different_tasks_are_refused():
         )
 
 
+def test_another_number_of_resamples_is_refused():
+    arm, rng = {"one": runs([1.0])}, np.random.default_rng(0)
+    with pytest.raises(ValueError, match=rf"resamples of the examples, {REPLICATES}, but is 9"):
+        compare(arm, arm, 9, rng, paired=True)
+
+
 def test_equal_generators_give_equal_numbers_and_others_do_not():
     first, second = runs([0.1, 0.5, 0.9]), runs([0.2, 0.2, 0.7], pretrain=[4, 5, 6])
     one, again, other = (difference(first, second, seed, paired=False) for seed in (1, 1, 2))

@@ -93,6 +93,10 @@ def test_vocabulary(algorithm: Algorithm, folders: dict[str, Path]) -> None:
     assert AutoTokenizer.from_pretrained(folders[algorithm]).get_vocab() == tokenizer.get_vocab()
 
 
+def test_a_vocabulary_may_have_a_unit() -> None:
+    assert Tokenizer.read({"vocab_size": "1.5k"}) == Tokenizer(vocab_size=1500)
+
+
 def test_every_scheme_is_tested() -> None:
     assert [*SCHEMES] == [*ALGORITHMS]
     assert get_args(Tokenizer.model_fields["algorithm"].annotation) == ALGORITHMS
@@ -349,6 +353,15 @@ def test_extra_tokens_that_exist_are_refused(
 def test_extra_tokens_are_distinct(extra: tuple[str, ...]) -> None:
     with pytest.raises(ValueError, match="extra_tokens must"):
         Tokenizer(extra_tokens=extra)
+
+
+@pytest.mark.parametrize("algorithm", SUBWORDS)
+def test_a_vocabulary_without_room_for_the_alphabet_says_how_much_it_needs(
+    algorithm: Algorithm, tmp_path: Path
+) -> None:
+    tokenizer = Tokenizer(algorithm=algorithm, vocab_size=110, sentinels=100)
+    with pytest.raises(ValueError, match=r"tokenizer.vocab_size must have room .*, but is 110"):
+        train(tokenizer, iter(TEXTS), tmp_path)
 
 
 def test_sentinels_must_fit_the_vocabulary(tmp_path: Path) -> None:

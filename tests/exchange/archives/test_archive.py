@@ -34,6 +34,7 @@ from harness.finetuning.augmentation import outputs_folder, save_texts
 from harness.finetuning.distillation import TEXTS, Augmentation
 from harness.finetuning.soft_targets import OUTPUTS
 from harness.store.declared import Declared, keep_declared, read_declared
+from harness.store.looks import MadeLook, keep_looks, read_looks
 from harness.store.recorded import recorded_experiments
 from harness.store.verification import find_damage
 from harness.study import Study
@@ -56,6 +57,7 @@ EXPERIMENT: dict[str, Any] = {
 NUM_EXAMPLES = 200
 LABELS = np.arange(NUM_EXAMPLES) % 2.0
 DECLARED = {"nsp > none": Declared("2025-01-01T00:00:00+00:00", 0, 4)}
+LOOKS = {2: MadeLook("2026-01-02", 3, False), 3: MadeLook("2026-01-03", 3, False)}
 
 
 def study_in(folder: Path, **changes: Any) -> Study:
@@ -75,6 +77,7 @@ def fill(study: Study) -> Study:
         spec = {**stage.spec, "parents": stage.parents}
         store.record(key, stage.kind, stage.label, spec, metrics, out, f"made by {number}", "why")
     keep_declared(store.root, study.name, DECLARED)
+    keep_looks(store.root, study.name, LOOKS)
     return study
 
 
@@ -152,6 +155,7 @@ def test_an_archive_has_results_but_neither_weights_nor_tokens(
             assert bool(one.left_out) != whole
             assert store.fetch(one)
         assert read_declared(store.root, "kept") == DECLARED
+        assert read_looks(store.root, "kept") == LOOKS
         text = next(one for one in kept.values() if one.kind == "tokenize")
         counts = token_counts(store.files(text))
         assert counts and [own.tolist() for own in counts] == [[3, 2, 1, 0], [1, 1, 0, 1]]
@@ -191,10 +195,12 @@ def test_stages_that_are_there_are_left_and_the_experiment_is_recorded(
     own = store.record(key, study.plan.stages[key].kind, "own", {}, {"loss": 1.0}, tmp_path / "own")
     other = store.record("other", "finetune", "of another", {}, {}, tmp_path / "own")
     keep_declared(store.root, "kept", {"nsp > none": Declared("earlier", 1, 4)})
+    keep_looks(store.root, "kept", {2: MadeLook("earlier", 4, True)})
     assert restore_archive(archive, study.plan, store) == others
     finished = store.finished()
     assert finished[key] == own and finished["other"] == other
     assert read_declared(store.root, "kept")["nsp > none"].time == "earlier"
+    assert read_looks(store.root, "kept") == {2: MadeLook("earlier", 4, True), 3: LOOKS[3]}
     (recorded,) = recorded_experiments(store)
     assert recorded.name == "kept" and recorded.stages == set(study.plan.stages)
     assert find_damage(store, finished.values()) == []
