@@ -72,6 +72,27 @@ def test_grid_and_budget_are_replaced(tmp_path: Path) -> None:
     assert composed.arms[0].pretrain.budget.model_dump(exclude_none=True) == {"steps": 7}
 
 
+def test_an_amount_of_a_budget_replaces_that_of_the_base(tmp_path: Path) -> None:
+    base = {name: value for name, value in BASE.items() if name != "grid"}
+    amounts = {"pretrain.budget.steps": 7, "pretrain.init_from.budget.tokens": 9}
+    top = {"pretrain": {"init_from": {"budget": {"flops": 1e9}}}, "variants": {"short": amounts}}
+    path = write(tmp_path, x={**deep_merge(base, top), "name": "x"})
+    override = "pretrain.budget.flops=1e10"
+    for variants, overrides, budget in (
+        (["short"], [], {"steps": 7}),
+        (["short"], [override], {"flops": 1e10}),
+        ([], [override, "pretrain.budget.steps=5"], {"steps": 5}),
+    ):
+        (arm,) = load(path, overrides, variants).arms
+        assert arm.pretrain.budget.model_dump(exclude_none=True) == budget
+        start = {"tokens": 9} if variants else {"flops": 1e9}
+        assert arm.pretrain.init_from
+        assert arm.pretrain.init_from.budget.model_dump(exclude_none=True) == start
+    both = {"both": {**amounts, "pretrain.budget.tokens": 5}}
+    (problem,) = problems(tmp_path, "both", x={**base, "name": "x", "variants": both})
+    assert "2 are given (tokens, steps)" in problem
+
+
 def test_a_value_of_another_kind_replaces_that_of_the_base(tmp_path: Path) -> None:
     top = {"name": "x", "extends": "base.yaml", "pretrain": {"corpus": {"source": "wikitext9"}}}
     (problem, *_) = problems(tmp_path, x=top, base=BASE)
