@@ -93,6 +93,19 @@ def test_an_amount_of_a_budget_replaces_that_of_the_base(tmp_path: Path) -> None
     assert "2 are given (tokens, steps)" in problem
 
 
+def test_a_dotted_hyperparameter_is_added_to_a_space(tmp_path: Path) -> None:
+    search = {"trials": 2, "space": {"batch_size": [8, 16], "optimizer.beta1": [0.8, 0.9]}}
+    path = write(tmp_path, x={**BASE, "name": "x", "sweep": {"pretrain": search}})
+    space = "sweep.pretrain.space"
+    changed = [f"{space}.optimizer.learning_rate=[0.1, 0.2]", f"{space}.optimizer.beta1=[0.5, 0.6]"]
+    found = load(path, changed).experiment.sweep.pretrain
+    assert found and dict(found.space) == {
+        "batch_size": (8, 16),
+        "optimizer.beta1": (0.5, 0.6),
+        "optimizer.learning_rate": (0.1, 0.2),
+    }
+
+
 def test_a_value_of_another_kind_replaces_that_of_the_base(tmp_path: Path) -> None:
     top = {"name": "x", "extends": "base.yaml", "pretrain": {"corpus": {"source": "wikitext9"}}}
     (problem, *_) = problems(tmp_path, x=top, base=BASE)
