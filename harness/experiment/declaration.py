@@ -20,6 +20,7 @@ from harness.experiment.checks import (
     quantities,
     search,
     size,
+    warmup,
     worlds,
 )
 from harness.experiment.composition import compose, find
@@ -228,6 +229,7 @@ def _arms(source: Source, experiment: Experiment, wrong: set[Any]) -> list[Arm]:
     ):
         source.report_all(check(experiment, arms))
     source.report_all(overridden.overridden_problems(experiment, arms, source.changed))
+    source.report_all(warmup.changed_problems(arms, source.changed))
     return arms
 
 

@@ -93,6 +93,24 @@ def test_an_amount_of_a_budget_replaces_that_of_the_base(tmp_path: Path) -> None
     assert "2 are given (tokens, steps)" in problem
 
 
+def test_an_override_of_a_warmup_that_is_given_in_updates(tmp_path: Path) -> None:
+    schedule = {"warmup_steps": 2, "warmup_fraction": 0.06}  # as on a base with a fraction
+    base = {name: value for name, value in BASE.items() if name != "grid"}
+    path = write(tmp_path, x=deep_merge(base, {"name": "x", "pretrain": {"schedule": schedule}}))
+    share, none = (
+        f"pretrain.schedule.{one}" for one in ("warmup_fraction=0.5", "warmup_steps=null")
+    )
+    (arm,) = load(path, [share, none]).arms
+    assert (arm.pretrain.schedule.warmup_steps, arm.pretrain.schedule.warmup_fraction) == (
+        None,
+        0.5,
+    )
+    with pytest.raises(
+        DeclarationError, match=f"^--set {share}: .* has no effect, as warmup_steps"
+    ):
+        load(path, [share])
+
+
 def test_a_dotted_hyperparameter_is_added_to_a_space(tmp_path: Path) -> None:
     search = {"trials": 2, "space": {"batch_size": [8, 16], "optimizer.beta1": [0.8, 0.9]}}
     path = write(tmp_path, x={**BASE, "name": "x", "sweep": {"pretrain": search}})
