@@ -10,6 +10,7 @@ from harness.core.config import ConfigModel, deep_merge, set_path
 from harness.experiment.evaluation import PROMPT_TRAININGS, Evaluate
 from harness.experiment.experiment import Axis, Experiment
 from harness.experiment.recipe_defaults import (
+    NAMED,
     evaluate_defaults,
     expand_names,
     resolve_pretrain,
@@ -174,7 +175,8 @@ def changed_tree(experiment: Experiment, changes: Mapping[str, Any]) -> dict[str
     """`pretrain` and `evaluate` with `changes` as plain data; names are replaced by their values.
 
     Changes of a field come before changes within it, in any order of the axes. A budget replaces
-    that of the base, whose unit may be another.
+    that of the base, whose unit may be another. An unknown name is kept, and refused by validation,
+    whatever is changed within it.
     """
     pretrain = dict(expand_names(experiment.pretrain))
     if any(path.split(".")[:2] == ["pretrain", "budget"] for path in changes):
@@ -184,11 +186,23 @@ def changed_tree(experiment: Experiment, changes: Mapping[str, Any]) -> dict[str
         "evaluate": _declared_fields(experiment.evaluate),
     }
     for path in sorted(changes, key=lambda path: path.count(".")):
+        if _is_within_name(tree, path):
+            continue
         tree = set_path(tree, path, changes[path])
         if isinstance(tree["pretrain"], Mapping):
             tree["pretrain"] = expand_names(tree["pretrain"])
         tree["evaluate"] = _with_adaptation(tree["evaluate"])
     return tree
+
+
+def _is_within_name(tree: Mapping[str, Any], path: str) -> bool:
+    """Whether a dotted path leads into a field whose value is an unknown name."""
+    value: Any = tree
+    for field in path.split(".")[:-1]:
+        value = value.get(field) if isinstance(value, Mapping) else None
+        if isinstance(value, str) and field in NAMED:
+            return True
+    return False
 
 
 def _declared_fields(evaluate: Evaluate) -> dict[str, Any]:

@@ -117,6 +117,8 @@ def _apply(source: Source, declared: Mapping[str, Any], name: str) -> None:
         source.problems[Place((AFTER_ALL_FILES, "", 0), f"--variant {name}"), message] = None
         return
     before = copy.deepcopy(source.data)
+    for path in declared[name]:
+        source.drop_other_budget(path)
     for path, value in declared[name].items():
         source.merge_path(path, value, ("variants", name, path))
     source.varied[name] = {

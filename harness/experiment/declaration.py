@@ -1,7 +1,7 @@
 """Experiment file -> Declaration, or an error with the line of every problem."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from harness.experiment.checks import (
     quantities,
     search,
     size,
+    warmup,
     worlds,
 )
 from harness.experiment.composition import compose, find
@@ -159,7 +160,7 @@ def _declaration(
     assert experiment is not None  # else `raise_problems` has raised
     arms = _arms(source, experiment, wrong)
     if not wrong & {"grid", "name"}:  # of which the names of the arms are made
-        source.report_all(grid.expectation_problems(experiment))
+        source.report_all(grid.expectation_problems(experiment, "evaluate" not in wrong))
     if with_data:
         report_data_problems(source, experiment, arms)
     source.raise_problems()
@@ -200,12 +201,12 @@ def _arms(source: Source, experiment: Experiment, wrong: set[Any]) -> list[Arm]:
     source.report_all(search.changed_problems(experiment, source.changed))
     source.report_all(grid.base_problems(experiment))
     if broken:
-        wrong = {keys[1] for keys, _ in broken if len(keys) > 1}
+        left_out = {keys[1] for keys, _ in broken if len(keys) > 1}
         too_large = any(len(keys) == 1 for keys, _ in broken)
-        rest = {} if too_large else {a: v for a, v in experiment.grid.items() if a not in wrong}
-        own = {arm: sets for arm, sets in experiment.arms.items() if arm not in wrong}
+        rest = {} if too_large else {a: v for a, v in experiment.grid.items() if a not in left_out}
+        own = {arm: sets for arm, sets in experiment.arms.items() if arm not in left_out}
         experiment = experiment.model_copy(update={"grid": rest, "arms": own})
-    arms = _resolved(source, experiment)
+    arms = _resolved(source, experiment, {(name,) for name in wrong})
     if wrong & OF_ARMS or len(source.problems) > before:
         return arms
     found: ProblemsOfArms = defaultdict(list)
@@ -228,10 +229,17 @@ def _arms(source: Source, experiment: Experiment, wrong: set[Any]) -> list[Arm]:
     ):
         source.report_all(check(experiment, arms))
     source.report_all(overridden.overridden_problems(experiment, arms, source.changed))
+    source.report_all(warmup.changed_problems(arms, source.changed))
     return arms
 
 
-def _resolved(source: Source, experiment: Experiment) -> list[Arm]:
+def _resolved(source: Source, experiment: Experiment, replaced: Collection[Keys]) -> list[Arm]:
+    """The valid arms; the problems of the others are reported.
+
+    Args:
+        replaced: keys of invalid fields, whose defaults the arms have: how the parts of one fit
+            together is not the user's problem.
+    """
     arms, found = [], ProblemsOfArms(list)
     picked = list(combinations(experiment.grid))
     for labels, changes in picked:
@@ -243,6 +251,8 @@ def _resolved(source: Source, experiment: Experiment) -> list[Arm]:
             name = arm_name(experiment, labels)
             whole = {**changes, **experiment.arms.get(name, {})}
             for keys, message in _arm_problems(experiment, whole):
+                if keys in replaced:
+                    continue
                 given = value_place(source, experiment, labels, keys, message)
                 found[source.place(given), message].append((given, name))
     _report(source, found, len(picked))

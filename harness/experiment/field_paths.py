@@ -10,15 +10,21 @@ OF_ARM = re.compile(r"arms\.(?P<arm>.+?)\.(?P<field>(?:pretrain|evaluate)(?:\.\w
 """Path of a field of one arm, whose name may contain dots and `=`."""
 
 
+PRETRAIN_SPACE = ("sweep", "pretrain", "space")
+"""Keys of the space whose hyperparameters are dotted paths."""
+
+
 def split_path(path: str, grid: Any = None) -> Keys:
-    """The keys of a dotted path; a dotted axis of `grid`, and the field of an arm or of a value of
-    an axis, is a single key.
+    """The keys of a dotted path; a dotted axis of `grid`, the field of an arm or of a value of an
+    axis, and a searched field of `pretrain`, is a single key.
 
     Args:
         grid: the axes so far, by which the name of a value is known from that of its axis.
     """
     if of_arm := OF_ARM.fullmatch(path):
         return ("arms", of_arm["arm"], of_arm["field"])
+    if path.startswith(space := f"{'.'.join(PRETRAIN_SPACE)}."):
+        return (*PRETRAIN_SPACE, path.removeprefix(space))
     head, _, rest = path.partition(".")
     if head != "grid" or not rest:
         return tuple(path.split("."))

@@ -53,10 +53,13 @@ FORMS = {
     "evaluate": "must be a mapping of fields, such as {suite: micro-glue-v1}",
     "suite": "must be a name in 'harness list suites', or a mapping with name and tasks "
     "(leave it out for the default)",
+    "expect": "must be an expectation, such as 'arm > arm', or a list of them",
 }
 """Field that takes names or fields to what it must be."""
 AXIS = "must be a list of values, or a mapping of labels to fields"
 """What an axis of `grid` must be."""
+SEARCHED = "must be a list of choices, or a range, such as {low: 1.0e-4, high: 1.0e-3}"
+"""What a hyperparameter of a search space must be."""
 COMPOSED = ("extends", "variants")
 """Fields of a file that are merged before it is read as an `Experiment`."""
 TYPING_ERROR = 0.85
@@ -80,14 +83,20 @@ def error_messages(
         data: the data that were refused.
     """
     seen: set[tuple[Keys, bool]] = set()
-    for detail in error.errors(include_url=False):
+    details = [one for one in error.errors(include_url=False) if not _is_consequence(one)]
+    places = [_keys(one["loc"], data, missing=one["type"] == "missing") for one in details]
+    names = {
+        keys: one["ctx"]["expected"]
+        for keys, one in zip(places, details, strict=True)
+        if one["type"] == "literal_error"
+    }
+    for keys, detail in zip(places, details, strict=True):
         if len(seen) >= MAX_PROBLEMS:
             return
-        keys = _keys(detail["loc"], data, missing=detail["type"] == "missing")
         whole = detail["type"] == "value_error"
         if (keys, whole) not in seen:  # each branch of a union reports its own errors
             seen.add((keys, whole))
-            yield (*root, *keys), _message(detail, (*root, *keys), model)
+            yield (*root, *keys), _message(detail, (*root, *keys), model, names.get(keys, ""))
 
 
 def dotted(keys: Keys) -> str:
@@ -119,7 +128,13 @@ def _contains(data: Any, step: int | str) -> bool:
     return isinstance(data, Mapping) and step in data
 
 
-def _message(detail: ErrorDetails, keys: Keys, model: type[ConfigModel]) -> str:
+def _is_consequence(detail: ErrorDetails) -> bool:
+    """Whether a list is too short only without its invalid items, each of which is an error."""
+    return detail["type"] == "too_short" and len(detail["input"]) >= detail["ctx"]["min_length"]
+
+
+def _message(detail: ErrorDetails, keys: Keys, model: type[ConfigModel], names: str) -> str:
+    """The message; `names` are those that the field takes, too, as `'auto'`."""
     kind, given = detail["type"], detail["input"]
     context = {name: _whole(value) for name, value in detail.get("ctx", {}).items()}
     name = dotted(keys) or "the file"
@@ -131,6 +146,8 @@ def _message(detail: ErrorDetails, keys: Keys, model: type[ConfigModel]) -> str:
         if is_file and isinstance(given, str) and (source := source_of(given)):
             return f"{holder}: a path needs the source that reads it; add source: {source}"
         composed = () if keys[:-1] else COMPOSED
+        if keys[-1] in composed:  # else it was merged before
+            return f"{keys[-1]} must be set in the file; overrides and variants come after it"
         known = [*_fields(model, detail["loc"]), *composed]
         return f"{holder}: {_unknown_field(str(keys[-1]), holder, known)}"
     if kind.startswith("union_tag"):
@@ -147,6 +164,9 @@ def _message(detail: ErrorDetails, keys: Keys, model: type[ConfigModel]) -> str:
     must = MUST[kind].format(**context) if kind in MUST else detail["msg"]
     if kind.startswith("model_") or kind == "tuple_type":
         must = AXIS if keys[0] == "grid" and len(keys) == 2 else FORMS.get(str(keys[-1]), must)
+        must = SEARCHED if keys[-2:-1] == ("space",) else must
+    elif names and kind.endswith("_type"):
+        must = f"{must.replace(' or ', ', ')} or {names}"
     hint = _near(given, context.get("expected", "")) or _exponent(given, kind)
     return f"{name} {must}, but is {shown(given)}{hint}"
 

@@ -174,6 +174,12 @@ class Source:
         if not self._merge(keys, value, places, given):
             self.problems[places[given], f"{path} is inside a value without fields"] = None
 
+    def drop_other_budget(self, path: str) -> None:
+        """Removes the budget in which a dotted path sets an amount: its unit may be another."""
+        keys = split_path(path, self.data.get("grid"))[:-1]
+        if keys[-1:] == ("budget",) and isinstance(value_at(self.data, keys), dict):
+            self._replace(keys, {}, {}, ())
+
     def set(self, override: str) -> None:
         """Applies an override `path=value`; what is wrong with it is recorded as a problem."""
         self.num_overrides += 1
@@ -194,6 +200,7 @@ class Source:
             return
         self.problems |= {(place, message): None for _, message in document.problems}
         places = dict.fromkeys([(), *document.lines], place)  # an empty text has no lines
+        self.drop_other_budget(path.strip())
         keys = split_path(path.strip(), self.data.get("grid"))
         self.changed += [(*keys, *inside) for inside in _keys_within(document.data)]
         if not self._replace(keys, document.data, places, ()):

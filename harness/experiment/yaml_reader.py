@@ -76,7 +76,7 @@ class _Reader:
 
     def read(self, node: Node, keys: Keys, key_line: int) -> Any:
         """The data of the node at `keys`, whose key is in `key_line`."""
-        line = _line(node) if isinstance(node, ScalarNode) else key_line
+        line = _line(node) if isinstance(node, ScalarNode) and not _is_blank(node) else key_line
         self.document.lines[keys] = line
         self._num_nodes += 1
         if len(keys) > MAX_DEPTH:  # also for an alias that contains itself
@@ -134,6 +134,11 @@ class _Reader:
 
 def _line(node: Node) -> int:
     return int(node.start_mark.line) + 1
+
+
+def _is_blank(node: ScalarNode) -> bool:
+    """Whether nothing is written; its mark is that of what follows, perhaps lines below."""
+    return bool(node.start_mark.index == node.end_mark.index)
 
 
 def _tag(node: Node) -> str:

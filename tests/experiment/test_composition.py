@@ -72,6 +72,58 @@ def test_grid_and_budget_are_replaced(tmp_path: Path) -> None:
     assert composed.arms[0].pretrain.budget.model_dump(exclude_none=True) == {"steps": 7}
 
 
+def test_an_amount_of_a_budget_replaces_that_of_the_base(tmp_path: Path) -> None:
+    base = {name: value for name, value in BASE.items() if name != "grid"}
+    amounts = {"pretrain.budget.steps": 7, "pretrain.init_from.budget.tokens": 9}
+    top = {"pretrain": {"init_from": {"budget": {"flops": 1e9}}}, "variants": {"short": amounts}}
+    path = write(tmp_path, x={**deep_merge(base, top), "name": "x"})
+    override = "pretrain.budget.flops=1e10"
+    for variants, overrides, budget in (
+        (["short"], [], {"steps": 7}),
+        (["short"], [override], {"flops": 1e10}),
+        ([], [override, "pretrain.budget.steps=5"], {"steps": 5}),
+    ):
+        (arm,) = load(path, overrides, variants).arms
+        assert arm.pretrain.budget.model_dump(exclude_none=True) == budget
+        start = {"tokens": 9} if variants else {"flops": 1e9}
+        assert arm.pretrain.init_from
+        assert arm.pretrain.init_from.budget.model_dump(exclude_none=True) == start
+    both = {"both": {**amounts, "pretrain.budget.tokens": 5}}
+    (problem,) = problems(tmp_path, "both", x={**base, "name": "x", "variants": both})
+    assert "2 are given (tokens, steps)" in problem
+
+
+def test_an_override_of_a_warmup_that_is_given_in_updates(tmp_path: Path) -> None:
+    schedule = {"warmup_steps": 2, "warmup_fraction": 0.06}  # as on a base with a fraction
+    base = {name: value for name, value in BASE.items() if name != "grid"}
+    path = write(tmp_path, x=deep_merge(base, {"name": "x", "pretrain": {"schedule": schedule}}))
+    share, none = (
+        f"pretrain.schedule.{one}" for one in ("warmup_fraction=0.5", "warmup_steps=null")
+    )
+    (arm,) = load(path, [share, none]).arms
+    assert (arm.pretrain.schedule.warmup_steps, arm.pretrain.schedule.warmup_fraction) == (
+        None,
+        0.5,
+    )
+    with pytest.raises(
+        DeclarationError, match=f"^--set {share}: .* has no effect, as warmup_steps"
+    ):
+        load(path, [share])
+
+
+def test_a_dotted_hyperparameter_is_added_to_a_space(tmp_path: Path) -> None:
+    search = {"trials": 2, "space": {"batch_size": [8, 16], "optimizer.beta1": [0.8, 0.9]}}
+    path = write(tmp_path, x={**BASE, "name": "x", "sweep": {"pretrain": search}})
+    space = "sweep.pretrain.space"
+    changed = [f"{space}.optimizer.learning_rate=[0.1, 0.2]", f"{space}.optimizer.beta1=[0.5, 0.6]"]
+    found = load(path, changed).experiment.sweep.pretrain
+    assert found and dict(found.space) == {
+        "batch_size": (8, 16),
+        "optimizer.beta1": (0.5, 0.6),
+        "optimizer.learning_rate": (0.1, 0.2),
+    }
+
+
 def test_a_value_of_another_kind_replaces_that_of_the_base(tmp_path: Path) -> None:
     top = {"name": "x", "extends": "base.yaml", "pretrain": {"corpus": {"source": "wikitext9"}}}
     (problem, *_) = problems(tmp_path, x=top, base=BASE)

@@ -256,6 +256,7 @@ def test_a_variant_may_set_a_field_of_one_value_of_an_axis(tmp_path: Path) -> No
         ("seeds.pretrain=0", "seeds.pretrain must be 1 to 1000 replicates, but is 0"),
         ("seeds.pretrian=1", "seeds: the field 'pretrian' is not known; did you mean 'pretrain'?"),
         ("name.first=x", "name.first is inside a value without fields"),
+        ("extends=quickstart", "extends must be set in the file; overrides and variants come"),
         ("pretrain.budget.tokens=[1,", "not YAML: while parsing a flow node"),
         ("pretrain.budget.tokens=many", "pretrain.budget.tokens must be a whole number"),
         (

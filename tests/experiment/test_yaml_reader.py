@@ -65,6 +65,24 @@ def test_lines() -> None:
     }
 
 
+def test_a_blank_value_is_in_the_line_of_its_key() -> None:
+    document = parse("a:\nb:\n  # more\n\n  c:\n# end\nd:\n  -\n  - ''\n  -\n\ne: {f: , g: }\n")
+    lines = {".".join(map(str, keys)): line for keys, line in document.lines.items()}
+    assert lines == {
+        "": 1,
+        "a": 1,
+        "b": 2,
+        "b.c": 5,
+        "d": 7,
+        "d.0": 8,
+        "d.1": 9,
+        "d.2": 10,
+        "e": 12,
+        "e.f": 12,
+        "e.g": 12,
+    }
+
+
 def test_keys_are_text_as_written() -> None:
     assert parse("1: a\nyes: b\nnull: c").data == {"1": "a", "yes": "b", "null": "c"}
 

@@ -145,7 +145,7 @@ def parameters(job: StageJob) -> dict[str, Any]:
     if taken.memory_gb:
         found["mem_gb"] = taken.memory_gb
     if taken.custom:
-        found["slurm_gres"] = ",".join(f"{name}:{n:g}" for name, n in taken.custom.items())
+        found["slurm_gres"] = ",".join(f"{name}:{n:.15g}" for name, n in taken.custom.items())
     return found
 
 

@@ -10,6 +10,7 @@ from harness.experiment.checks import (
     distillation,
     model,
     prompt_training,
+    warmup,
 )
 from harness.experiment.checks.grid import Problems
 
@@ -22,3 +23,4 @@ def problems(arm: Arm, arms: Sequence[Arm]) -> Problems:
     yield from distillation.problems(arm, arms)
     yield from auxiliary.problems(arm, arms)
     yield from prompt_training.problems(arm)
+    yield from warmup.problems(arm)

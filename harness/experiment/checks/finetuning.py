@@ -78,6 +78,13 @@ def protocol_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
             "evaluate.protocol.num_fewshot needs the adaptation prompt, which no arm uses, but is "
             f"{num_fewshot}; set evaluate.adaptation or remove it",
         )
+    has_test = any(task.test for task in experiment.evaluate.chosen.values())
+    if experiment.evaluate.predict_test and not has_test:
+        yield (
+            ("evaluate", "predict_test"),
+            "evaluate.predict_test needs a task with a test split without public labels, but none "
+            "of the chosen tasks has one; leave it out",
+        )
 
 
 def settings_problems(arm: Arm, settings: Finetune, adaptation: Adaptation) -> Iterator[str]:

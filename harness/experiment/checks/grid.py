@@ -144,8 +144,13 @@ def arm_names(experiment: Experiment) -> list[str]:
     return [arm_name(experiment, labels) for labels, _ in combinations(experiment.grid)]
 
 
-def expectation_problems(experiment: Experiment) -> Problems:
-    """Expectations about unknown arms or outcomes, and those that contradict each other."""
+def expectation_problems(experiment: Experiment, knows_outcomes: bool = True) -> Problems:
+    """Expectations about unknown arms or outcomes, and those that contradict each other.
+
+    Args:
+        knows_outcomes: whether `evaluate` is the user's, not the default in place of an invalid
+            one.
+    """
     names, outcomes = dict.fromkeys(arm_names(experiment)), _outcomes(experiment)
     earlier: set[tuple[str, str, str]] = set()
     for keys, expected in declared_expectations(experiment):
@@ -153,7 +158,7 @@ def expectation_problems(experiment: Experiment) -> Problems:
         for arm in expected.arms:
             if names and arm not in names:
                 yield keys, f"{where}: " + unknown_name("the arm", arm, names)
-        for unknown in _unknown_outcomes(experiment, expected, outcomes):
+        for unknown in _unknown_outcomes(experiment, expected, outcomes) if knows_outcomes else ():
             yield keys, f"{where}: {unknown}"
         for arm in expected.cancelled:
             yield keys, f"{where}: '{expected}' must compare different arms; {arm} cancels out"

@@ -88,6 +88,8 @@ def test_a_job_asks_for_what_a_stage_takes(commands: Path) -> None:
     assert lines >= {"--cpus-per-task=2", "--gpus-per-node=0", f"--time={DEFAULT_MINUTES:.0f}"}
     assert not any(line.startswith(("--mem", "--gres", "--array")) for line in lines)
     assert parameters(job("c", accelerator="gpu"))["gpus_per_node"] == 1
+    many = StageResources(custom={"bandwidth": 2_000_000})  # not 2e+06
+    assert parameters(job("d", resources=many))["slurm_gres"] == "bandwidth:2000000"
     backend.close()
     assert (commands / "cancelled").read_text().split() == ["7", "8"]
 

@@ -66,7 +66,10 @@ class TokenMasking(Masking):
     @model_validator(mode="after")
     def _one_way_of_choosing(self) -> Self:
         if self.whole_word and self.with_replacement:
-            raise ValueError("whole words are drawn without replacement: drop one of the two")
+            raise ValueError(
+                "whole_word draws without replacement, so that with_replacement must be false, but "
+                "it is true; set one of them to false"
+            )
         return self
 
 
