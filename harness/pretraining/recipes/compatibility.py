@@ -251,8 +251,9 @@ def _start(run: PretrainSettings) -> Iterator[str]:
 
 
 def _same_text(run: PretrainSettings, role: str, other: PretrainSettings) -> Iterator[str]:
-    if (other.tokenizer, other.corpus) != (run.tokenizer, run.corpus):
-        yield f"{role} must have the corpus and the tokenizer of the run itself"
+    texts = [(one.tokenizer, one.corpus, one.held_out) for one in (other, run)]
+    if texts[0] != texts[1]:
+        yield f"{role} must have the corpus, held_out and the tokenizer of the run itself"
 
 
 def _budget(run: PretrainSettings) -> Iterator[str]:
