@@ -46,7 +46,7 @@ def warmup_updates(schedule: Schedule, num_steps: int) -> int:
     """
     if schedule.warmup_steps is None:
         return int(schedule.warmup_fraction * num_steps)
-    if schedule.warmup_steps > num_steps:
+    if schedule.warmup_steps > num_steps and schedule.decay != "inverse_sqrt":
         raise ValueError(
             f"schedule.warmup_steps must be at most the number of updates, here {num_steps}, but "
             f"is {schedule.warmup_steps}; lower it, or set warmup_fraction instead"

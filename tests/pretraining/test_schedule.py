@@ -77,6 +77,8 @@ def test_warmup_by_share_and_its_bound() -> None:
     assert warmup_updates(Schedule(warmup_fraction=0.06), 100) == 6
     with pytest.raises(ValueError, match="at most the number of updates, here 10"):
         warmup_updates(Schedule(warmup_steps=11), 10)
+    at_peak = Schedule(warmup_steps=11, decay="inverse_sqrt")
+    assert [learning_rate_factor(at_peak, step, 10) for step in range(10)] == [1.0] * 10
 
 
 def test_wsd_s_is_wsd_until_each_checkpoint() -> None:

@@ -33,7 +33,8 @@ class Source(HeldOut):
     """Filters, deduplication and ablations of the documents; see `harness.data.corpora.steps`."""
     sort_by: str | None = None
     """`num_words`, or a field of the documents of JSON lines, parquet and the Hub: documents are
-    read in ascending order, for which all are held in memory. Null keeps their order."""
+    read in ascending order, for which all are held in memory. `max_documents` and `max_bytes` keep
+    the first in that order. Null: the order of the source."""
 
     @model_validator(mode="after")
     def _sortable(self) -> Self:

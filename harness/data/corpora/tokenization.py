@@ -193,18 +193,32 @@ class _SplitWriter:
         finished = {name: stream.finish() for name, stream in self.streams.items()}
         for name in ("train", "validation"):
             counts |= {f"{name}_{key}": value for key, value in finished[name].items()}
-        if not counts["train_tokens"] or not counts["validation_tokens"]:
-            kept = counts["train_documents"] + counts["validation_documents"]
-            raise ValueError(
-                "a corpus needs at least 2 documents with text, one of them held out, but has "
-                f"{kept:g}"
-            )
+        _check_both(int(counts["train_documents"]), int(counts["validation_documents"]))
         return counts | self.shares
 
     @property
     def folders(self) -> set[str]:
         """The folders of the streams."""
         return {name.partition("/")[0] for name in self.streams}
+
+
+def _check_both(train: int, held_out: int) -> None:
+    """Checks the documents with text of both streams.
+
+    Raises:
+        ValueError: one has none.
+    """
+    total = train + held_out
+    if total < 2:
+        raise ValueError(
+            f"a corpus needs at least 2 documents with text, one of them held out, but has {total}"
+        )
+    if not train or not held_out:
+        raise ValueError(
+            f"a corpus needs documents for training and held-out ones, but all {total} with text "
+            f"are {'for training' if train else 'held out'}; change corpus.validation_fraction or "
+            "held_out, or give more text"
+        )
 
 
 def _count(shares: dict[str, float], document: Document, encoded: EncodedDocument) -> None:

@@ -89,7 +89,10 @@ def _texts(arm: Arm, step: ContinuedPretraining) -> Iterator[str]:
 
 
 def _run(arm: Arm, step: ContinuedPretraining, objective: object) -> Iterator[str]:
-    start = arm.pretrain.model_copy(update={"objective": objective})
+    schedule = arm.pretrain.schedule
+    warmup = schedule.warmup_steps if step.warmup_fraction is None else None
+    without = schedule.model_copy(update={"warmup_steps": None})  # its own message is below
+    start = arm.pretrain.model_copy(update={"objective": objective, "schedule": without})
     if start.model.facts.kind == "baseline":
         return
     try:
@@ -100,8 +103,8 @@ def _run(arm: Arm, step: ContinuedPretraining, objective: object) -> Iterator[st
     except ValueError as error:
         yield str(error)
         return
-    warmup, steps = run.schedule.warmup_steps, 0 if run.budget.seconds else planned_steps(run)
-    if warmup and 0 < steps < warmup:
+    steps = 0 if run.budget.seconds else planned_steps(run)
+    if warmup and 0 < steps < warmup and schedule.decay != "inverse_sqrt":
         yield (
             f"the warmup of the pretraining, {warmup} updates, is longer than this run of {steps}; "
             "give a warmup_fraction"

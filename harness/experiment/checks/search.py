@@ -106,19 +106,21 @@ def pretrain_space_problems(experiment: Experiment, arms: Sequence[Arm]) -> Prob
     search = experiment.sweep.pretrain
     if not search:
         return
-    if arms and not any(is_searched(arm.pretrain) for arm in arms):
+    searched = [arm for arm in arms if is_searched(arm.pretrain)]
+    if arms and not searched:
         yield ("sweep", "pretrain"), "sweep.pretrain: no arm is pretrained; remove it"
     seen: set[str] = set()
-    for arm in arms:
+    for arm in searched:
         kind = arm.pretrain.optimizer.kind
-        if search.optimizers and kind not in search.optimizers and is_searched(arm.pretrain):
+        if search.optimizers and kind not in search.optimizers:
             yield (
                 ("sweep", "pretrain", "optimizers"),
                 f"sweep.pretrain.optimizers must have a space for {kind}, the optimizer of "
                 f"{arm.name!r}, but has {', '.join(search.optimizers)}",
             )
             return
-        for name, why in pretrain_search.problems(search.of(arm.pretrain), arm.pretrain):
+        run = pretrain_search.trial_run(arm.pretrain, search.budget_fraction)
+        for name, why in pretrain_search.problems(search.of(arm.pretrain), run):
             if name not in seen:
                 seen.add(name)
                 yield (

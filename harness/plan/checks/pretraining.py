@@ -59,10 +59,13 @@ def long_warmup(plan: Plan) -> Iterator[str]:
     for steps, names, run in grouped_runs(plan):
         warmup = _warmup(run.schedule, steps)
         if warmup > LONG_WARMUP * steps:
+            advice = "warmup_fraction to 0.1 or lower"
+            if run.schedule.warmup_steps is not None:
+                advice = f"warmup_steps to {steps // 10:,} or lower"
             yield (
                 f"{', '.join(names)}: the warmup takes {warmup:,} of {steps:,} pretraining "
                 "updates, so that the learning rate is below its peak most of the time; set "
-                "pretrain.schedule.warmup_fraction to 0.1 or lower, or raise the budget"
+                f"pretrain.schedule.{advice}, or raise the budget"
             )
 
 
@@ -85,7 +88,7 @@ def few_neighbours(plan: Plan) -> Iterator[str]:
 
 
 def _warmup(schedule: Schedule, steps: int) -> int:
-    """Updates of warmup, which may be more than all; none for `inverse_sqrt`."""
+    """Updates of warmup; none for `inverse_sqrt`."""
     if schedule.decay == "inverse_sqrt":
         return 0
     if schedule.warmup_steps is None:

@@ -13,6 +13,7 @@ from harness.pretraining.recipes.pair_compatibility import mark_problems, pair_p
 from harness.pretraining.recipes.position_compatibility import position_problems, room_problems
 from harness.pretraining.recipes.size_compatibility import size_problems
 from harness.pretraining.recipes.static_compatibility import embedding_problems, static_problems
+from harness.pretraining.schedule import warmup_updates
 from harness.pretraining.settings import PretrainSettings
 from harness.pretraining.steps import planned_steps
 
@@ -251,8 +252,9 @@ def _start(run: PretrainSettings) -> Iterator[str]:
 
 
 def _same_text(run: PretrainSettings, role: str, other: PretrainSettings) -> Iterator[str]:
-    if (other.tokenizer, other.corpus) != (run.tokenizer, run.corpus):
-        yield f"{role} must have the corpus and the tokenizer of the run itself"
+    texts = [(one.tokenizer, one.corpus, one.held_out) for one in (other, run)]
+    if texts[0] != texts[1]:
+        yield f"{role} must have the corpus, held_out and the tokenizer of the run itself"
 
 
 def _budget(run: PretrainSettings) -> Iterator[str]:
@@ -260,3 +262,9 @@ def _budget(run: PretrainSettings) -> Iterator[str]:
         yield f"checkpoint_fractions must differ, but are {list(run.checkpoint_fractions)}"
     if run.budget.flops and not planned_steps(run):
         yield f"budget.flops = {run.budget.flops:g} does not pay for one update; give more"
+        return
+    if run.schedule.warmup_steps and not run.budget.seconds and (steps := planned_steps(run)):
+        try:
+            warmup_updates(run.schedule, steps)
+        except ValueError as error:
+            yield str(error)

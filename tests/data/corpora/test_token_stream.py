@@ -105,6 +105,19 @@ def test_both_streams_need_text(tmp_path: Path, documents: list[list[str]]) -> N
         write_streams(documents, folder, tmp_path, validation_fraction=0.1)
 
 
+@pytest.mark.parametrize(
+    ("documents", "fraction", "message"),
+    [([["a"], ["b"]], 0.9, "all 2 with text are held out"),
+     ([[" "], ["a"], ["b"]], 0.1, "all 2 with text are for training")],
+)  # fmt: skip
+def test_documents_that_all_go_to_one_stream_are_refused(
+    tmp_path: Path, documents: list[list[str]], fraction: float, message: str
+) -> None:
+    folder = word_tokenizer(tmp_path / "tokenizer")
+    with pytest.raises(ValueError, match=message):
+        write_streams(documents, folder, tmp_path, validation_fraction=fraction)
+
+
 @given(st.floats(0.001, 0.999), st.integers(1, 2000))
 def test_held_out_documents_are_spread_evenly(fraction: float, count: int) -> None:
     held_out = [is_held_out(index, fraction) for index in range(count)]
