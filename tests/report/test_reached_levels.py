@@ -165,8 +165,8 @@ def test_arms_without_all_scores_decide_nothing(data: MadeUpResults) -> None:
 
 def test_categories_of_probes_have_curves(data: MadeUpResults) -> None:
     rows = [
-        ("fast", "blimp", category, seed, 0.5 + share / 4 + seed / 100, 0.5, 100, "", share)
-        for category in ("wh_island", "overall")
+        ("fast", "blimp", category, seed, least + share / 4 + seed / 100, 0.5, 100, "", share)
+        for category, least in (("wh_island", 0.5), ("overall", 0.6))
         for seed in range(3)
         for share in (0.5, 1.0)
     ]
@@ -177,6 +177,8 @@ def test_categories_of_probes_have_curves(data: MadeUpResults) -> None:
     data = data.but(probes=ends, checkpoint_probes=half, evaluate=evaluate)
     found = reached_amounts(data, ReachedLevel(70, "blimp/wh_island"), ("fast",)).values["fast"]
     assert found == pytest.approx([8e5, 7.6e5, 7.2e5])  # 25 points in 1e6 tokens; 45 + 25 share
+    overall = reached_amounts(data, ReachedLevel(80, "blimp"), ("fast",)).values["fast"]
+    assert overall == pytest.approx([8e5, 7.6e5, 7.2e5])
 
 
 def test_without_curves_there_are_no_values() -> None:
