@@ -62,6 +62,14 @@ def test_arms_at_chance_make_a_comparison_void(fabricate: Any) -> None:
     assert verdicts_of(data)[1].reason.startswith("lost is not shown to be above chance (50.")
 
 
+def test_a_baseline_that_guesses_need_not_be_above_chance(fabricate: Any) -> None:
+    data = fabricate({"good": 0.9, "guess": 0.5}, tasks=("qnli",), seeds=(4, 1))
+    families = {"pretrain.model.family": {"good": "bert", "guess": "majority"}}
+    data = data.but(differences=families)
+    (verdict,) = verdicts_of(expecting(data, "good > guess"))
+    assert verdict.word == "confirmed"
+
+
 def test_arms_that_are_all_at_the_highest_score_make_a_comparison_void(fabricate: Any) -> None:
     data = fabricate({"one": 1.0, "other": 1.0, "less": 0.8}, tasks=("qnli",), seeds=(3, 1))
     void, valid = verdicts_of(expecting(data, "one > other", "one > less"))
