@@ -149,7 +149,9 @@ def test_intervals_end_where_the_scores_do() -> None:
 def test_correlations_reach_from_minus_100_to_100() -> None:
     scores = {"a": (-0.9, 0.9), "b": (0.8, -0.8)}
     runs = {
-        arm: {"cola": Runs(np.arange(2), np.zeros(2), {"validation/matthews": np.tile(own, (3, 1))})}
+        arm: {
+            "cola": Runs(np.arange(2), np.zeros(2), {"validation/matthews": np.tile(own, (3, 1))})
+        }
         for arm, own in scores.items()
     }
     outcome = Outcome(runs, suite_columns("glue-v1", tasks=["cola"]).terms, lambda *_: False)

@@ -32,14 +32,15 @@ def results_of(plan: Any, metrics: dict[str, dict[str, float]]) -> Results:
 
 
 def test_runs_share_a_stage_of_other_tasks_with_those_of_their_seeds() -> None:
-    """Two tasks of two fine-tuning seeds, each of which begins with one stage of 20 updates."""
+    """Two tasks of two fine-tuning seeds, all of which begin with one stage of 20 updates: each
+    pair of seeds would train it."""
     runs = [FinetuneRun("row", task, 0, seed, f"{task}{seed}") for task in "ab" for seed in (0, 1)]
-    parents = {run.key: {"body": f"before{run.finetune_seed}"} for run in runs}
-    stages = {key: SimpleNamespace(parents=of) for key, of in parents.items()}
-    stages |= {f"before{seed}": SimpleNamespace(parents={}) for seed in (0, 1)}
-    plan = SimpleNamespace(finetune_runs=runs, stages=stages)
+    stages = {run.key: SimpleNamespace(parents={"body": "before"}) for run in runs}
+    plan = SimpleNamespace(
+        finetune_runs=runs, stages={**stages, "before": SimpleNamespace(parents={})}
+    )
     metrics = {run.key: {"steps": 10.0, "seconds": 1.0, **OWN} for run in runs}
-    metrics |= {f"before{seed}": {"steps": 20.0, "seconds": 2.0} for seed in (0, 1)}
+    metrics["before"] = {"steps": 20.0, "seconds": 2.0}
     frame = adaptation_costs_frame(results_of(plan, metrics))
     assert frame["updates"].tolist() == [10 + 20 / 2] * 4
     del metrics["b1"]  # an unfinished run has no row

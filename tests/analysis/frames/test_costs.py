@@ -1,7 +1,7 @@
 """Costs of stages, and the protocol of an experiment."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -69,7 +69,7 @@ def test_a_run_of_two_roles_counts_once(tmp_path: Path) -> None:
     assert pretraining_flops(results)["taught"] == pretraining.iloc[1:].sum()
 
 
-@pytest.mark.parametrize("name", ["half of alone", "the taught of alone"])
+@pytest.mark.parametrize("name", ["half of alone", "a half of alone"])
 def test_flops_of_an_arm_that_is_named_after_another_are_its_own(tmp_path: Path, name: str) -> None:
     file = tmp_path / "taught.yaml"
     file.write_text(STUDY.replace("    taught:", f"    {name}:"))
@@ -86,32 +86,57 @@ def test_flops_that_are_not_known_of_a_part_are_not_known(tmp_path: Path) -> Non
     assert pretraining_flops(results).isna().to_dict() == {"alone": False, "taught": True}
 
 
-def test_what_was_spent_is_that_of_finished_stages(tmp_path: Path) -> None:
-    """Every stage takes 36 s, and has 100 tokens if it pretrains; one has not finished."""
+@pytest.mark.parametrize("is_pretrained", [True, False])
+def test_what_was_spent_is_that_of_finished_stages(tmp_path: Path, is_pretrained: bool) -> None:
+    """Every stage takes 36 s, and has 100 tokens if it pretrains; the second arm has finished its
+    teacher, and perhaps its own pretraining. Tokenizers have learned 300 entries."""
     continued = """
       evaluate.continued_pretraining:
         - {corpus: {source: microworld, domain: biomed}, budget: {steps: 2}}"""
     file = tmp_path / "taught.yaml"
     file.write_text(STUDY.replace("    alone: {}", f"    alone:{continued}"))
     plan = load(file, store=tmp_path / "store").plan
-    lost = next(run.key for run in plan.finetune_runs if run.arm == "taught")
-    results = Results(plan, store=None)  # type: ignore[arg-type]
+    lost = {run.key for run in plan.finetune_runs if run.arm == "taught"}
+    lost |= set() if is_pretrained else {plan.pretrain_keys["taught", 0]}
+    results = finished(plan, lost, vocab_size=300.0)
+    totals, costs = total_costs(results), costs_frame(results).set_index("arm")["flops"].dropna()
+    trained = {"alone": ["alone", "continued runs of alone"], "taught": ["teacher of taught"]}
+    trained["taught"] += ["taught"] * is_pretrained
+    trained[ALL_ARMS] = trained["alone"] + trained["taught"]
+    stages = {arm: ancestors(plan, arm) for arm in ("alone", "taught")}
+    stages[ALL_ARMS] = set(plan.stages)
+    for arm, names in trained.items():
+        assert totals.loc[arm, "tokens"] == 100 * len(names)
+        assert totals.loc[arm, "flops"] == pytest.approx(costs[names].sum())
+        assert totals.loc[arm, "hours"] == pytest.approx(len(stages[arm] - lost) / 100)
+    assert costs["alone"] < plan.costs["alone"].flops  # of the declared vocabulary
+
+
+def finished(plan: Any, lost: set[str], **metrics: float) -> Results:
+    """All stages but `lost` are finished after 36 s each."""
+    results = Results(plan, store=cast(Any, None))
     results.__dict__["finished"] = {
-        key: StageResult(key, one.kind, "", {"seconds": 36.0, "tokens": 100.0}, "", "")
+        key: StageResult(key, one.kind, "", {"seconds": 36.0, "tokens": 100.0, **metrics}, "", "")
         for key, one in plan.stages.items()
-        if key != lost
+        if key not in lost
     }
-    totals, flops = total_costs(results), _flops(results.plan)
-    kinds = {key: one.kind for key, one in plan.stages.items()}
-    of_arms = {arm: ancestors(plan, arm) for arm in ("alone", "taught")}
-    for arm, keys in {**of_arms, ALL_ARMS: set(plan.stages)}.items():
-        trained = [key for key in keys if "pretrain" in kinds[key]]
-        assert totals.loc[arm, "tokens"] == 100 * len(trained)
-        assert totals.loc[arm, "flops"] == pytest.approx(sum(flops[key] for key in trained))
-        assert totals.loc[arm, "hours"] == pytest.approx(len(keys - {lost}) / 100)
-    assert sum("pretrain" in kind for kind in kinds.values()) == 4
-    (run,) = plan.continued_runs
-    assert flops[run.key] == run.cost.flops
+    return results
+
+
+def test_seconds_are_those_of_all_stages_of_a_kind(tmp_path: Path) -> None:
+    """Two trials and their choice, and two members and the run that scores them; the text that
+    trials read is no search."""
+    text = STUDY.replace("{tasks: [micro-rte]}", "{tasks: [micro-rte], ensemble: {members: 2}}")
+    text += "sweep: {trials: 2, space: {learning_rate: {low: 1e-4, high: 1e-3}}}\n"
+    file = tmp_path / "taught.yaml"
+    file.write_text(text.replace("      evaluate.finetune.learning_rate: 5e-3\n", ""))
+    plan = load(file, store=tmp_path / "store").plan
+    costs = costs_frame(finished(plan, set()))
+    seconds = costs[costs["arm"] == "alone"].set_index("stage")["seconds"] / 36
+    own = [plan.stages[key].kind for key in ancestors(plan, "alone")]
+    assert seconds["tune"] == own.count("tune") + own.count("trial") > 1
+    assert seconds["finetune"] == own.count("finetune") == 3
+    assert seconds["pretrain"] == 1
 
 
 def ancestors(plan: Any, arm: str) -> set[str]:
