@@ -45,10 +45,11 @@ def test_another_kind_replaces_a_mapping_but_an_optimizer() -> None:
 
 
 def test_a_field_at_a_path_leaves_the_others() -> None:
-    tree = {"a": {"b": {"c": 1, "d": 2}, "e": 3}, "f": 4}
+    inner = {"b": {"c": 1, "d": 2}, "e": 3}
+    tree = {"a": inner, "f": 4}
     assert set_path(tree, "a.b.c", 5) == {"a": {"b": {"c": 5, "d": 2}, "e": 3}, "f": 4}
     assert set_path(tree, "f.g", 5) == {**tree, "f": {"g": 5}}
-    assert set_path(tree, "a", {"e": 5}) == {"a": {**tree["a"], "e": 5}, "f": 4}
+    assert set_path(tree, "a", {"e": 5}) == {"a": {**inner, "e": 5}, "f": 4}
     assert tree == {"a": {"b": {"c": 1, "d": 2}, "e": 3}, "f": 4}
 
 

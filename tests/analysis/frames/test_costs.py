@@ -123,18 +123,22 @@ def finished(plan: Any, lost: set[str], **metrics: float) -> Results:
     return results
 
 
-def test_seconds_are_those_of_all_stages_of_a_kind(tmp_path: Path) -> None:
-    """Two trials and their choice, and two members and the run that scores them; the text that
-    trials read is no search."""
+@pytest.mark.parametrize(("sampler", "searched"), [("random", 3), ("tpe", 1)])
+def test_seconds_are_those_of_all_stages_of_a_kind(
+    tmp_path: Path, sampler: str, searched: int
+) -> None:
+    """Two trials and their choice, or one stage for trials that depend on each other, and two
+    members and the run that scores them; the network that trials begin with is no search."""
     text = STUDY.replace("{tasks: [micro-rte]}", "{tasks: [micro-rte], ensemble: {members: 2}}")
-    text += "sweep: {trials: 2, space: {learning_rate: {low: 1e-4, high: 1e-3}}}\n"
+    space = "{learning_rate: {low: 1e-4, high: 1e-3}}"
+    text += f"sweep: {{trials: 2, sampler: {sampler}, space: {space}}}\n"
     file = tmp_path / "taught.yaml"
     file.write_text(text.replace("      evaluate.finetune.learning_rate: 5e-3\n", ""))
     plan = load(file, store=tmp_path / "store").plan
     costs = costs_frame(finished(plan, set()))
     seconds = costs[costs["arm"] == "alone"].set_index("stage")["seconds"] / 36
     own = [plan.stages[key].kind for key in ancestors(plan, "alone")]
-    assert seconds["tune"] == own.count("tune") + own.count("trial") > 1
+    assert seconds["tune"] == own.count("tune") + own.count("trial") == searched
     assert seconds["finetune"] == own.count("finetune") == 3
     assert seconds["pretrain"] == 1
 

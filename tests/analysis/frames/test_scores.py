@@ -1,6 +1,5 @@
 """Scores of runs and probes, read of the stages."""
 
-import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -102,6 +101,6 @@ def test_items_of_probes_are_those_of_finished_networks(
     frame = scores.probe_items_frame(probed(tmp_path, monkeypatch))
     assert frame["value"].tolist() == [1, 1, 0, 0.5, 0]
     assert frame["pretrain_seed"].tolist() == [4] * 5
-    assert json.loads(frame[["category", "index"]].to_json(orient="values")) == [
-        [name, index] for name, index in zip(ITEMS["category"], ITEMS["index"], strict=True)
-    ]
+    assert frame[["category", "index"]].to_dict("list") == {
+        name: ITEMS[name] for name in ("category", "index")
+    }
