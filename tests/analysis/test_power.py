@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -199,6 +200,28 @@ def test_margins_that_equal_arms_rarely_confirm_are_named() -> None:
     both = [arms.format(">=", 2), arms.format("=", 3), "sentence_pair=nsp > sentence_pair=none"]
     line = power_line(planned(expect=both)) or ""
     assert f"equal arms confirm '{both[0]}', '{both[1]}' in less than 80 %" in line
+
+
+def test_margins_are_those_of_means_over_fine_tuning_seeds() -> None:
+    """Variances of 1 between pretraining seeds and 2 within: 1.5 of a mean over four runs."""
+    earlier = [results({"a": [[51.0, 53.0], [53.0, 55.0]]})]
+    least = minimum_margin(Components(1.0 + 2.0 / 4, 0.0, 0.0), 3, 1)
+    for factor in (0.98, 1.02):
+        margin = round(factor * least, 3)
+        text = f"sentence_pair=nsp = sentence_pair=none within {margin:g}"
+        plan = planned(seeds={"pretrain": 3, "finetune": 4}, expect=[text])
+        assert (f"equal arms confirm '{text}'" in power_line_of(plan, earlier)) == (factor < 1)
+
+
+def test_an_arm_with_one_run_is_not_compared_with_power() -> None:
+    """One run of a checkpoint, whatever the seeds."""
+    plan = planned()
+    one, other = plan.arms
+    model = one.pretrain.model.model_copy(update={"checkpoint": "some/checkpoint"})
+    given = replace(one, pretrain=one.pretrain.model_copy(update={"model": model}))
+    assert given.has_one_run and not other.has_one_run and power_line(plan)
+    declaration = replace(plan.declaration, arms=(given, other))
+    assert power_line(replace(plan, declaration=declaration)) is None
 
 
 def test_seeds_that_are_there_are_not_proposed() -> None:

@@ -7,7 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field, TypeAdapter
 
-from harness.core.config import UNITS, ConfigModel, Count, deep_merge, read_count, unknown_name
+from harness.core.config import (
+    UNITS,
+    ConfigModel,
+    Count,
+    as_declared,
+    deep_merge,
+    near_name,
+    read_count,
+    set_path,
+    unknown_name,
+)
 
 
 @given(st.integers(0, 10**6), st.integers(0, 3), st.sampled_from(sorted(UNITS)))
@@ -32,6 +42,36 @@ def test_another_kind_replaces_a_mapping_but_an_optimizer() -> None:
     for field, merged in (("transform", {"kind": "b"}), ("optimizer", {"kind": "b", "x": 1})):
         assert deep_merge({field: base}, {field: {"kind": "b"}}) == {field: merged}
         assert deep_merge({field: base}, {field: {"y": 2}}) == {field: {**base, "y": 2}}
+
+
+def test_a_field_at_a_path_leaves_the_others() -> None:
+    inner = {"b": {"c": 1, "d": 2}, "e": 3}
+    tree = {"a": inner, "f": 4}
+    assert set_path(tree, "a.b.c", 5) == {"a": {"b": {"c": 5, "d": 2}, "e": 3}, "f": 4}
+    assert set_path(tree, "f.g", 5) == {**tree, "f": {"g": 5}}
+    assert set_path(tree, "a", {"e": 5}) == {"a": {**inner, "e": 5}, "f": 4}
+    assert tree == {"a": {"b": {"c": 1, "d": 2}, "e": 3}, "f": 4}
+
+
+def test_a_kind_is_declared_even_if_it_is_the_default() -> None:
+    class Source(ConfigModel):
+        source: str = "text"
+        path: str = ""
+        other: int = 0
+
+    declared = {"one": Source(path="a"), "more": [Source()]}
+    assert as_declared(declared) == {
+        "one": {"source": "text", "path": "a"},
+        "more": [{"source": "text"}],
+    }
+
+
+def test_names_of_other_tools_are_suggested_where_they_are_known() -> None:
+    assert near_name("lr", ["learning_rate", "l2"]) == "did you mean 'learning_rate'? "
+    assert near_name("lr", ["rate"]) == ""
+    many = [f"name {number}" for number in range(300)]
+    assert unknown_name("x", "y", many).endswith("name 199 and 100 others")
+    assert unknown_name("x", "nane 7", many).endswith("name 24 and 275 others")
 
 
 class Weights(ConfigModel):

@@ -54,3 +54,17 @@ def test_the_least_memory_of_the_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     found = [SimpleNamespace(total_memory=size) for size in sizes]
     monkeypatch.setattr(torch.cuda, "get_device_properties", found.__getitem__)
     assert cpus.gpu_memory() == 8
+
+
+@pytest.mark.parametrize(
+    ("given", "threads"),
+    [("4", 4), ("4,2", 4), ("0", None), ("", None), ("all", None), ("-1", None), (None, None)],
+)
+def test_threads_are_those_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch, given: str | None, threads: int | None
+) -> None:
+    """The first number is that of the outer level."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if given is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", given)
+    assert cpus.given_threads() == threads

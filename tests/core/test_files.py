@@ -11,7 +11,10 @@ from harness.core.files import (
     DRAFT,
     atomic_folder,
     atomic_path,
+    has_earlier,
+    make_once,
     output_folder,
+    searched_from,
     usual_mode,
     write_atomically,
 )
@@ -144,3 +147,52 @@ def test_the_mode_of_a_file_becomes_that_of_new_ones(tmp_path: Path) -> None:
         os.umask(before)
     assert file.stat().st_mode == new.stat().st_mode and file.stat().st_mode & 0o777 == 0o640
     assert file.read_text() == "kept" and sorted(tmp_path.iterdir()) == [new, file]
+
+
+def test_a_file_is_made_once(tmp_path: Path) -> None:
+    """By the first of several that need it; one that was killed has left a part."""
+    path, made = tmp_path / "table", []
+    path.with_name("table.draft").write_text("half")
+
+    def make(draft: Path) -> None:
+        assert not draft.exists() and not path.exists()
+        draft.write_text("whole")
+        time.sleep(0.05)
+        made.append(draft)
+
+    with ThreadPoolExecutor() as threads:
+        list(threads.map(lambda _: make_once(path, make), range(3)))
+    make_once(path, make)
+    assert len(made) == 1 and path.read_text() == "whole"
+    assert not path.with_name("table.draft").exists()
+
+
+def test_what_another_has_made_meanwhile_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "table"
+
+    def interrupted(draft: Path) -> None:
+        draft.write_text("half")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        make_once(path, interrupted)
+    assert not path.exists()
+    make_once(path, lambda draft: draft.write_text("whole"))
+    assert path.read_text() == "whole"
+
+
+def test_only_earlier_output_is_overwritten(tmp_path: Path) -> None:
+    names = ("README.md", "data.csv")
+    assert not has_earlier(tmp_path, names, "mark", "report")
+    (tmp_path / "other.txt").touch()
+    assert not has_earlier(tmp_path, names, "mark", "report")
+    (tmp_path / "data.csv").touch()
+    with pytest.raises(ValueError, match=r"has no report, but a file data\.csv: name a folder"):
+        has_earlier(tmp_path, names, "mark", "report")
+    (tmp_path / "mark").touch()
+    assert has_earlier(tmp_path, names, "mark", "report")
+
+
+def test_a_relative_path_is_searched_from_this_folder() -> None:
+    assert searched_from(Path("a.csv")) == f" in {Path.cwd()}"
+    assert searched_from(Path("/a.csv")) == ""

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import weakref
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -31,6 +32,18 @@ def test_without_proc_the_peak_is_that_of_the_process(
     monkeypatch.setattr(memory, "PROC", tmp_path / "none")
     reset_peak_memory()
     assert peak_memory()["peak_rss_bytes"] > 10 * MIB
+
+
+def test_the_peak_of_a_gpu_is_that_of_what_was_allocated(monkeypatch: pytest.MonkeyPatch) -> None:
+    reset: list[bool] = []
+    cuda = SimpleNamespace(
+        max_memory_allocated=lambda: 7 * MIB,
+        memory_allocated=lambda: 5 * MIB,
+        reset_peak_memory_stats=lambda: reset.append(True),
+    )
+    monkeypatch.setattr(memory, "_used_cuda", lambda: cuda)
+    reset_peak_memory()
+    assert reset and peak_memory()["peak_gpu_memory_bytes"] == 7 * MIB
 
 
 def test_cycles_of_a_block_are_freed_and_older_objects_are_left() -> None:

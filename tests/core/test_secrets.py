@@ -34,6 +34,12 @@ def test_secrets_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     assert mask(text) == "***, ***, ***, ***, ordinary1, a word"
 
 
+def test_a_secret_that_begins_another_leaves_no_rest_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ONE_TOKEN", "planted1")  # as short as is masked
+    monkeypatch.setenv("TWO_TOKEN", "planted1-and-more")
+    assert mask("planted1-and-more, planted1") == "***, ***"
+
+
 def test_messages_of_loggers_are_masked(caplog: pytest.LogCaptureFixture) -> None:
     caplog.handler.addFilter(MaskFilter())
     logging.getLogger("any").warning("no connection to %s", "http://me:pass@host")

@@ -56,3 +56,30 @@ def test_a_part_of_a_gpu_has_a_part_of_its_memory(
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     _bound_gpu_memory(job)
     assert fractions == expected
+
+
+@pytest.mark.parametrize(
+    ("gpus", "kinds", "largest", "shares"),
+    [
+        (None, {}, 1, False),
+        (0.25, {}, 0.25, True),
+        (0.25, {"probe": 0.5}, 0.5, True),
+        (None, {"probe": 0.5}, 1, True),
+        (1, {"probe": 0}, 1, False),
+    ],
+)
+def test_a_gpu_is_shared_by_as_many_stages_as_the_largest_leaves_room_for(
+    gpus: float | None, kinds: dict[str, float], largest: float, shares: bool
+) -> None:
+    named = {kind: {"gpus": part} for kind, part in kinds.items()}
+    declared = StageResources.read({"gpus": gpus, "kinds": named})
+    assert (declared.largest_gpu_share, declared.shares_gpus) == (largest, shares)
+
+
+def test_only_a_stage_of_one_device_takes_a_part_of_it_and_none_on_a_cpu() -> None:
+    half = StageResources(gpus=0.5)
+    with pytest.raises(ValueError, match=r"must be 0 or 2, the devices of a stage, but is 0\.5"):
+        Compute(devices=2, resources=half)
+    with pytest.raises(ValueError, match=r"must be 0 with the accelerator cpu, but is 0\.5"):
+        Compute(accelerator="cpu", resources=half)
+    assert Compute(accelerator="cpu", resources=StageResources(gpus=0)).accelerator == "cpu"

@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 
 from harness.analysis.frames.scores import PROBE_ITEM_COLUMNS
+from harness.analysis.statistics.welch import welch
 from harness.finetuning.distillation import TaskDistillation
 from harness.report.comparison import compared_arms
 from harness.report.expectations import claims
-from harness.report.manipulation_checks import untrained_twins
+from harness.report.expected_differences import outcome_of_scores
+from harness.report.manipulation_checks import _is_above, untrained_twins, void_level
 from harness.report.page import write_report
 from harness.report.verdict import Verdict, judge
 from tests.made_up_results import UNTRAINED, MadeUpResults, expecting, with_recipes
@@ -59,6 +62,14 @@ def test_arms_at_chance_make_a_comparison_void(fabricate: Any) -> None:
     assert verdicts_of(data)[1].reason.startswith("lost is not shown to be above chance (50.")
 
 
+def test_a_baseline_that_guesses_need_not_be_above_chance(fabricate: Any) -> None:
+    data = fabricate({"good": 0.9, "guess": 0.5}, tasks=("qnli",), seeds=(4, 1))
+    families = {"pretrain.model.family": {"good": "bert", "guess": "majority"}}
+    data = data.but(differences=families)
+    (verdict,) = verdicts_of(expecting(data, "good > guess"))
+    assert verdict.word == "confirmed"
+
+
 def test_arms_that_are_all_at_the_highest_score_make_a_comparison_void(fabricate: Any) -> None:
     data = fabricate({"one": 1.0, "other": 1.0, "less": 0.8}, tasks=("qnli",), seeds=(3, 1))
     void, valid = verdicts_of(expecting(data, "one > other", "one > less"))
@@ -74,12 +85,24 @@ def test_noisy_arms_below_the_highest_score_are_judged(fabricate: Any) -> None:
     assert verdict.claim.found and "highest possible score" not in verdict.reason
 
 
+def test_one_run_at_the_highest_score_leaves_a_comparison_to_be_judged(fabricate: Any) -> None:
+    data = fabricate({"one": 0.9, "other": 0.8}, tasks=("qnli",), seeds=(3, 1))
+
+    def counts(key: str) -> Mapping[str, np.ndarray]:
+        found = dict(data.counts(key))
+        right = found["validation/accuracy"]
+        return found | ({"validation/accuracy": np.ones_like(right)} if "-0-" in key else {})
+
+    (verdict,) = verdicts_of(expecting(data.but(counts=counts), "one > other"))
+    assert verdict.word != "void" and verdict.claim.found
+
+
 @pytest.mark.parametrize("outcome", ["blimp", "blimp/wh_island"])
 def test_probes_have_chance_and_a_highest_score(fabricate: Any, outcome: str) -> None:
     data, rng = fabricate({"one": 0.8, "other": 0.8}), np.random.default_rng(0)
     evaluate = {**data.experiment.evaluate.model_dump(), "probes": ["blimp"]}
 
-    def verdict(share: float) -> Verdict:
+    def results(share: float) -> MadeUpResults:
         rows = [
             (arm, "blimp", category, index, seed, float(rng.random() < share))
             for arm in ("one", "other")
@@ -88,9 +111,18 @@ def test_probes_have_chance_and_a_highest_score(fabricate: Any, outcome: str) ->
             for index in range(100)
         ]
         items = pd.DataFrame(rows, columns=PROBE_ITEM_COLUMNS)
-        made = data.but(probe_items=items, evaluate=evaluate)
-        return verdicts_of(expecting(made, {outcome: "one > other"}))[0]
+        return data.but(probe_items=items, evaluate=evaluate)
 
+    def verdict(share: float) -> Verdict:
+        return verdicts_of(expecting(results(share), {outcome: "one > other"}))[0]
+
+    def level(share: float, least: float) -> list[str]:
+        made = results(share)
+        of = outcome_of_scores(made, made.get(compared_arms), outcome)
+        return void_level(made, of, ("one", "other"), least)
+
+    assert level(0.8, 50) == ["the level 50 is not above chance (50.0)"]
+    assert level(0.8, 51) == [] and len(level(0.5, 51)) == 2
     assert "is not shown to be above chance (50.0" in verdict(0.5).reason
     assert "are at the highest possible score (100.0)" in verdict(1.0).reason
     assert verdict(0.8).word != "void"
@@ -153,6 +185,15 @@ def test_what_is_at_chance_cannot_lose(fabricate: Any) -> None:
     assert void.reason.startswith(expected)
 
 
+@pytest.mark.parametrize("mean", [0.9, 1.2, 1.5, -1.7])
+def test_an_arm_is_above_by_a_one_sided_test(mean: float) -> None:
+    """Of five seeds with a standard error of 0.6, against scipy's t test."""
+    scores = mean + 0.6 * np.sqrt(5) * scipy.stats.zscore(np.arange(5.0), ddof=1)
+    found = welch(np.tile(scores, (3, 1)), np.zeros((3, 5)), paired=True, level=0.95)
+    test = scipy.stats.ttest_1samp(scores, 0, alternative="greater")
+    assert _is_above(found) == (test.pvalue < 0.05) == (mean > 1.28)
+
+
 def test_a_teacher_at_chance_teaches_nothing(fabricate: Any) -> None:
     skills = {"lost": 0.5, "good": 0.9, "student": 0.8, "taught": 0.7, "well_taught": 0.9}
     data = fabricate(skills, tasks=("qnli",), seeds=(4, 1))
@@ -163,6 +204,8 @@ def test_a_teacher_at_chance_teaches_nothing(fabricate: Any) -> None:
     void, valid, own = verdicts_of(data)
     assert void.word == own.word == "void" and valid.word == "confirmed"
     assert void.reason.startswith("as a teacher, lost is not shown to be above chance (50.")
+    (itself,) = verdicts_of(expecting(taught(data, teachers), "taught > lost"))
+    assert itself.reason.startswith("lost is not shown") and "teacher" not in itself.reason
 
 
 def test_an_untrained_teacher_above_chance_is_no_reason(fabricate: Any) -> None:

@@ -137,6 +137,7 @@ def test_arms_count_within_the_tokens_that_all_of_them_have(
     found = reached_amounts(data, ReachedLevel(75, "sst2"), ("short", "long"))
     assert (found.first, found.last) == (1e5, 1e5)
     assert found.undecided and {*found.values["long"]} == {1e5}
+    assert (found.never, found.at_once, found.runs) == (6, 0, 6)  # each counts once
 
 
 def test_a_level_at_chance_and_arms_that_learn_nothing_are_void(
@@ -161,14 +162,17 @@ def test_arms_without_all_scores_decide_nothing(data: MadeUpResults) -> None:
     )
     assert one.claim.found is None
     assert one.reason == "not every arm of the pair has a value of tokens to 75 on sst2 yet"
+    ends = data.but(checkpoints=data.checkpoints[data.checkpoints["arm"] == "fast"])
+    found = reached_amounts(ends, ReachedLevel(75, "sst2"), ("fast", "slow"))
+    assert found.values.keys() == {"fast"}  # a score at the end alone is no curve
 
 
 def test_categories_of_probes_have_curves(data: MadeUpResults) -> None:
     rows = [
-        ("fast", "blimp", category, seed, 0.5 + share / 4 + seed / 100, 0.5, 100, "", share)
-        for category in ("wh_island", "overall")
+        ("fast", "blimp", category, seed, least + share / 4 + seed / 100, 0.5, 100, "", share)
+        for category, least in (("wh_island", 0.5), ("overall", 0.6))
         for seed in range(3)
-        for share in (0.5, 1.0)
+        for share in (0.75, 0.5, 1.0)  # of checkpoints in any order
     ]
     every = pd.DataFrame(rows, columns=[*PROBE_COLUMNS, "pretrain_fraction"])
     ends = every[every["pretrain_fraction"] == 1].drop(columns="pretrain_fraction")
@@ -177,6 +181,8 @@ def test_categories_of_probes_have_curves(data: MadeUpResults) -> None:
     data = data.but(probes=ends, checkpoint_probes=half, evaluate=evaluate)
     found = reached_amounts(data, ReachedLevel(70, "blimp/wh_island"), ("fast",)).values["fast"]
     assert found == pytest.approx([8e5, 7.6e5, 7.2e5])  # 25 points in 1e6 tokens; 45 + 25 share
+    overall = reached_amounts(data, ReachedLevel(80, "blimp"), ("fast",)).values["fast"]
+    assert overall == pytest.approx([8e5, 7.6e5, 7.2e5])
 
 
 def test_without_curves_there_are_no_values() -> None:

@@ -77,12 +77,18 @@ def pretraining_flops(results: Results) -> pd.Series:
     """Arm to planned FLOPs of one pretraining seed, with the runs that it builds on and continued
     pretraining; of an ensemble over pretraining, those of all its networks; NaN if unknown."""
     flops = pretraining_costs(results)["flops"]
-    found = {
-        arm: [name for name in flops.index if name == arm or name.endswith(f" of {arm}")]
-        for arm in results.arms
-    }
-    sums = {arm: flops[names].sum(skipna=False) for arm, names in found.items() if names}
+    found: dict[str, list[str]] = {}
+    for name in flops.index:
+        found.setdefault(_arm_of(results, name), []).append(name)
+    sums = {arm: flops[found[arm]].sum(skipna=False) for arm in results.arms if arm in found}
     return pd.Series({arm: total * _networks(results)[arm] for arm, total in sums.items()})
+
+
+def _arm_of(results: Results, row: str) -> str:
+    """The arm that a row of `costs_frame` belongs to, its own or that of a run which it builds on:
+    an arm may be named `half of full` beside one named `full`."""
+    arms = (arm.name for arm in results.plan.arms)
+    return max((arm for arm in arms if f" {row}".endswith(f" {arm}")), key=len, default="")
 
 
 def scored_parameters(results: Results) -> pd.Series:

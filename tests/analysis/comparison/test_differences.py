@@ -127,6 +127,49 @@ def test_a_level_has_the_variance_of_one_arm() -> None:
     check(found, np.mean(FAR["a"]) - 30, mean / 2, freedom)
 
 
+def test_intervals_end_where_the_scores_do() -> None:
+    """Two seeds that are far apart: scores from 0 to 100, and gaps of two from -100 to 100."""
+    far = {"a": (5.0, 95.0), "b": (90.0, 10.0)}
+    outcome = compared(far)
+    found = outcome.contrast({"a": 1, "b": -1})
+    assert found is not None and (found.low, found.high) == (-100, 100)
+    twice = outcome.contrast({"a": 2, "b": -2})
+    assert twice is not None and (twice.low, twice.high) == (-200, 200)
+    level = outcome.above("a", 30)
+    assert level is not None and (level.low, level.high) == (-30, 70)
+    runs = {arm: {**outcome._runs[arm], "qnli": outcome._runs[other]["sst2"]}
+            for arm, other in (("a", "b"), ("b", "a"))}  # fmt: skip
+    minus = suite_columns("glue-v1", tasks=["qnli"]).terms
+    gap = Outcome(runs, outcome.terms, lambda *_: False, minus)
+    level, found = gap.above("a", 30), gap.contrast({"a": 1, "b": -1})
+    assert level is not None and (level.low, level.high) == (-130, 70)
+    assert found is not None and (found.low, found.high) == (-200, 200)
+
+
+def test_correlations_reach_from_minus_100_to_100() -> None:
+    scores = {"a": (-0.9, 0.9), "b": (0.8, -0.8)}
+    runs = {
+        arm: {
+            "cola": Runs(np.arange(2), np.zeros(2), {"validation/matthews": np.tile(own, (3, 1))})
+        }
+        for arm, own in scores.items()
+    }
+    outcome = Outcome(runs, suite_columns("glue-v1", tasks=["cola"]).terms, lambda *_: False)
+    found, level = outcome.contrast({"a": 1, "b": -1}), outcome.above("a", 30)
+    assert found is not None and (found.low, found.high) == (-200, 200)
+    assert level is not None and (level.low, level.high) == (-130, 70)
+
+
+def test_parts_of_a_gap_of_other_seeds_have_no_gap() -> None:
+    """Else the score of one network would be taken from that of another."""
+    runs = compared({"a": (50, 52, 60)})._runs["a"]["sst2"]
+    other = Runs(runs.pretrain_seeds + 1, runs.finetune_seeds, runs.scores)
+    first, minus = (suite_columns("glue-v1", tasks=[task]).terms for task in ("sst2", "qnli"))
+    for part, known in ((runs, True), (other, False)):
+        gap = Outcome({"a": {"sst2": runs, "qnli": part}}, first, lambda *_: False, minus)
+        assert (gap.above("a", 0) is not None) == known
+
+
 @pytest.mark.parametrize("lost", [0, 1])
 def test_arms_whose_seeds_differ_are_not_paired(lost: int) -> None:
     """Of the same checkpoints, but one of them lacks a seed that the other has."""

@@ -80,6 +80,20 @@ def test_arms_compare_with_an_interval_over_seeds_and_items() -> None:
     assert Outcome(runs, [(column,)], lambda *_: False).contrast({"good": 1, "absent": -1}) is None
 
 
+def test_categories_have_equal_weight_however_many_they_are() -> None:
+    rows = [("one", "blimp", name, 0, 0, value) for name, value in {"a": 1, "b": 1, "c": 0}.items()]
+    frame = pd.DataFrame(rows, columns=PROBE_ITEM_COLUMNS)
+    scores = probe_runs(frame, ["one"])["one"]["blimp"].scores["overall/accuracy"]
+    assert scores == pytest.approx(np.full((1 + REPLICATES, 1), 2 / 3))
+
+
+def test_one_network_without_a_score_leaves_its_arm_out() -> None:
+    frame = items({"good": 0.9, "bad": 0.5})
+    lost = (frame["arm"] == "bad") & (frame["pretrain_seed"] == 1) & (frame["index"] == 3)
+    runs = probe_runs(frame.assign(value=frame["value"].mask(lost)), ["good", "bad"])
+    assert runs["bad"] == {} and runs["good"].keys() == {"blimp"}
+
+
 def test_models_without_scores_are_left_out_and_other_items_refused() -> None:
     frame = items({"good": 0.9, "bad": 0.5})
     undefined = frame["value"].where(frame["arm"] != "bad")

@@ -292,13 +292,48 @@ def test_seeds_that_have_not_learned_all_tasks_have_not_forgotten_all(results):
 
 
 def test_accuracy_of_the_generator_is_that_of_finished_runs():
-    keys = {("rtd", 0): "a", ("rtd", 1): "b", ("rtd", 2): "unfinished", ("mlm", 0): "c"}
+    """By seed, in whatever order seeds are declared."""
+    keys = {("rtd", 1): "b", ("rtd", 0): "a", ("rtd", 2): "unfinished", ("mlm", 0): "c"}
     accuracy = {"a": 0.5, "b": 0.25}
     data = SimpleNamespace(
         plan=SimpleNamespace(pretrain_keys=keys),
         metric=lambda key, name: {"validation_generator_accuracy": accuracy.get(key, np.nan)}[name],
     )
     assert quantity_values(data, "generator_accuracy") == {"rtd": pytest.approx([50, 25])}
+
+
+def test_seconds_of_ensembles_are_those_of_networks_that_all_are_finished():
+    """Two networks each, of seeds 0 and 1, and of 2 and 3, of which the last is not finished."""
+    arms = [
+        SimpleNamespace(name="single", replicates=lambda seeds: [(s,) for s in seeds]),
+        SimpleNamespace(name="pairs", replicates=lambda seeds: [(2, 3), (0, 1)]),
+    ]
+    known = [("single", 1, 3.0), ("single", 0, 2.0), ("pairs", 2, 64.0)]
+    known += [("pairs", 1, 7.0), ("pairs", 0, 5.0)]
+    runs = pd.DataFrame(known, columns=["arm", "pretrain_seed", "seconds"])
+    data = SimpleNamespace(
+        plan=SimpleNamespace(arms=arms),
+        experiment=SimpleNamespace(seeds=SimpleNamespace(pretrain=(0, 1, 2, 3))),
+        get=lambda make: runs,
+    )
+    found = quantity_values(data, "pretraining_seconds")
+    assert {arm: own.tolist() for arm, own in found.items()} == {"single": [2, 3], "pairs": [12]}
+
+
+@pytest.mark.parametrize("layer", ["layer 1", "layer 3"])
+def test_a_layer_of_an_unknown_norm_is_no_other_one(results, layer):
+    """Its neighbour is not the end of the network."""
+    layers = {"embeddings": 9.0, "layer 1": 1.0, "layer 2": 2.0, "layer 3": 3.0, "head": 9.0}
+    records = layer_records("first_gradient_norms", {**layers, layer: np.nan})
+    assert quantity_values(results.but(diagnostics=records), "gradient_imbalance") == {}
+
+
+def test_a_task_without_a_number_leaves_its_seed_without_a_mean(results):
+    """The other tasks do not stand for it."""
+    costs = results.adaptation_costs
+    lost = (costs["arm"] == "low") & (costs["task"] == "mrpc") & (costs["pretrain_seed"] == 1)
+    data = results.but(adaptation_costs=costs.assign(seconds=costs["seconds"].mask(lost)))
+    assert quantity_values(data, "finetuning_seconds").keys() == {"high", "alone"}
 
 
 def test_arms_without_a_number_have_no_value(results):

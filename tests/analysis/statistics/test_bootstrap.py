@@ -261,6 +261,22 @@ def test_fine_tuning_seeds_share_their_draws_only_if_all_seeds_are_equal():
     assert others[0] == 0 and others[1:].any()
 
 
+def test_equal_fine_tuning_seeds_of_other_checkpoints_share_no_draws():
+    """Two runs of checkpoint 0 and one of 1, against one and two; checkpoints have equal weight."""
+    first = runs([0.0, 0.4, 0.8], pretrain=[0, 0, 1], finetune=[0, 1, 0])
+    second = runs([0.1, 0.5, 0.7], pretrain=[0, 1, 1], finetune=[0, 1, 0])
+    drawn = difference(first, second)
+    assert drawn[0] == pytest.approx((0.2 + 0.8) / 2 - (0.1 + 0.6) / 2)
+
+
+def test_an_interval_within_a_scale_includes_its_estimate():
+    """Of a metric from elsewhere that leaves its scale, too."""
+    found = Difference(estimate=2.0, low=-1.0, high=5.0, p_value=0.3)
+    ends = [(found.within(*scale).low, found.within(*scale).high)
+            for scale in ((0, 3), (-9, 9), (3, 9), (-9, 1))]  # fmt: skip
+    assert ends == [(0, 3), (-1, 5), (2, 5), (-1, 2)]
+
+
 def test_a_difference_the_other_way_round():
     found = Difference(estimate=2.0, low=-1.0, high=5.0, p_value=0.3, num_seeds=4)
     assert found.turned == Difference(estimate=-2.0, low=-5.0, high=1.0, p_value=0.3, num_seeds=4)

@@ -73,6 +73,8 @@ def test_decisions_must_hold_among_all_expectations() -> None:
     assert [one.verdict for one in few] == ["confirmed"] * 4
     void = [evidence("void", 0.9)] * 100
     assert screened([weak, *void])[0].verdict == "confirmed"
+    of_one_seed = [replace(evidence("inconclusive", 0.9), num_seeds=1)] * 100
+    assert screened([weak, *of_one_seed])[0].verdict == "confirmed"
 
 
 def test_every_claim_has_a_finding_in_its_order() -> None:
@@ -111,6 +113,8 @@ def test_decision_accuracy_has_the_exact_interval() -> None:
     ends = scipy.stats.beta.ppf(0.025, 7, 4), scipy.stats.beta.ppf(0.975, 8, 3)
     assert (low, high) == pytest.approx(ends)
     assert decision_accuracy(findings([])) is None
+    mixed = [evidence(word, claims=("E11",)) for word in ("confirmed", "refuted")]
+    assert decision_accuracy(findings([*rows, *mixed])) == (share, low, high)
 
 
 def test_claims_that_counts_alone_decide() -> None:
@@ -134,7 +138,7 @@ def test_decision_accuracy_by_budget() -> None:
     """A claim counts in each range of budgets that decides it, whatever others say."""
     rows = [
         replace(evidence("refuted", claims=("E24",)), tokens=2e5),
-        replace(evidence("confirmed", claims=("E24",)), tokens=2e6),
+        replace(evidence("confirmed", claims=("E24",)), tokens=1e6),
         replace(evidence("confirmed", claims=("E1",)), tokens=2e6),
         replace(evidence("inconclusive", 0.5, claims=("E2",)), tokens=2e6),
         evidence("confirmed", claims=("E3",)),  # of an unknown budget
@@ -196,6 +200,15 @@ def test_a_board_is_made_of_the_files_of_reports(tmp_path: Path) -> None:
     assert link in page
     assert "void, −0.500 nats per predicted token (−1.000 to 0)" in page
     assert shown(found[3].evidence[0]) == "inconclusive"
+
+
+def test_cells_are_read_as_they_were_written(tmp_path: Path) -> None:
+    """A formula in a spreadsheet is marked, and p of runs that are all equal is 0."""
+    line = ["E1", "=a > b", "confirmed", "2.0", "points", "1.0", "3.0", "0.0", "", "3", "", "why"]
+    (tmp_path / "verdicts.csv").write_text(text := csv_text([COLUMNS, line]))
+    assert "'=a > b" in text
+    (found,) = read_evidence(tmp_path)
+    assert (found.expectation, found.p_value, found.reason) == ("=a > b", 0.0, "why")
 
 
 @pytest.mark.parametrize(

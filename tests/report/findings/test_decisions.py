@@ -19,9 +19,13 @@ def write(folder: Path, *lines: str) -> Path:
 
 
 def test_levels_with_three_pairs_are_on_the_board(tmp_path: Path) -> None:
-    reports = write(tmp_path, "tokens,250k,4M,10,7,6,5,0.65", "tokens,1M,4M,1,1,0,0,")
+    lines = ("tokens,250k,4M,10,7,6,5,0.65", "tokens,1M,4M,3,1,0,0,", "tokens,2M,4M,2,1,0,0,")
+    reports = write(tmp_path, *lines)
     found = read_decisions(reports)
-    assert [(one.report, one.level.level) for one in found] == [("part/study", "250k")]
+    assert [(one.report, one.level.level) for one in found] == [
+        ("part/study", "250k"),
+        ("part/study", "1M"),
+    ]
     page = board([], reports, tmp_path / "findings.md", found)
     link = "[part/study](reports/part/study/README.md)"
     assert f"| {link} | tokens | 250k | 4M | 10 | 7 (70 %) | 5 of 6 | 65 % |" in page
