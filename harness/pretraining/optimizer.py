@@ -25,7 +25,8 @@ class Optimizer(ConfigModel):
     """Of adagrad: the sum of squared gradients that it starts from; null: 1/400."""
     weight_decay: float = Field(default=0.01, ge=0)
     """Times the learning rate, apart from the gradient; of sgd and adagrad, part of the gradient
-    (L2). Not applied to biases and LayerNorm."""
+    (L2). Not applied to biases and LayerNorm, but for the attention biases of XLNet, as in its
+    code (`include_in_weight_decay`)."""
     max_grad_norm: float = Field(default=1.0, ge=0)
     """Clip the global norm of the gradient to this; 0 never clips."""
     bias_correction: bool = True
