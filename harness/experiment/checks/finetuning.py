@@ -9,7 +9,7 @@ from harness.experiment.checks.ensembles import ensemble_problems
 from harness.experiment.checks.grid import Problems
 from harness.experiment.checks.retrieval import index_problems
 from harness.experiment.experiment import Experiment
-from harness.finetuning.adaptation import ADAPTATIONS, Adaptation, Full
+from harness.finetuning.adaptation import Adaptation, Full
 from harness.finetuning.compatibility import (
     auxiliary_problem,
     layers_problem,
@@ -18,7 +18,6 @@ from harness.finetuning.compatibility import (
 )
 from harness.finetuning.projection_updates import Adalora
 from harness.finetuning.protocol import UNSEEING, Finetune
-from harness.finetuning.search.space import branches_of
 from harness.finetuning.settings_compatibility import (
     fixed_problem,
     mixing_problem,
@@ -181,9 +180,7 @@ def _perturbation_problems(arm: Arm) -> Problems:
 def _selection_problems(arm: Arm) -> Problems:
     """Weights of an arm that may have more ranks than its adaptation allows: of an epoch in which
     they are not reduced yet, or the mean of several runs."""
-    branches = branches_of(arm.sweep.space)
-    tried = [ADAPTATIONS[name] for name in branches] or [arm.evaluate.adaptation]
-    falling = [one.kind for one in tried if isinstance(one, Adalora)]
+    falling = [one.kind for one in arm.tried_adaptations if isinstance(one, Adalora)]
     ensemble = arm.evaluate.ensemble
     if falling and ensemble and ensemble.average == "weights":
         yield (
