@@ -25,6 +25,17 @@ def settings_problem(settings: Finetune, adaptation: Adaptation) -> str:
                 f"finetune.{name} is for adaptations that train the layers of the network, but "
                 f"{adaptation.kind} does not; leave it out"
             )
+    for name in OF_START if not adaptation.trains_matrices else ():
+        if getattr(settings, name):
+            return (
+                f"finetune.{name} has no effect, as {adaptation.label} trains no matrices of the "
+                "network; leave it out"
+            )
+    if settings.embeddings and not adaptation.trains_embeddings:
+        return (
+            f"finetune.embeddings has no effect, as {adaptation.label} trains no token embeddings; "
+            "leave it out"
+        )
     if settings.decay_toward and not settings.weight_decay:
         return (
             "finetune.weight_decay must be above 0 with decay_toward, but is 0; raise it, or leave "

@@ -106,10 +106,10 @@ def test_students_that_are_not_trained_whole_are_refused() -> None:
 
 
 def test_a_search_tries_only_adaptations_with_layers_to_learn() -> None:
-    space = {"adaptation": {"full": {}, "gradual": {}, "lora": {}}}
+    tried: dict[str, Any] = {"full": {}, "gradual": {}, "lora": {}}
     fields = {**BASE, "evaluate": {**FAST, "tasks": [TASK]}, "grid": {"model": ARMS}}
     with pytest.raises(DeclarationError) as found:
-        from_data({**fields, "sweep": {"trials": 2, "space": space}})
+        from_data({**fields, "sweep": {"trials": 2, "space": {"adaptation": tried}}})
     assert [message.partition("layers: ")[2] for message in found.value.problems] == [
         "the adaptation of 'large' must train the network's own weights, as full does, but it is "
         "lora",
