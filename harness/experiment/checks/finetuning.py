@@ -123,6 +123,13 @@ def _intermediate_problems(arm: Arm, one: IntermediateTask) -> Problems:
             f"{where}finetune.holdout_decay needs one task with scores on a hold-out, but it is "
             f"trained {found}; leave it out",
         )
+    learned = settings.auxiliary and settings.auxiliary.is_learned
+    if learned and len(one.tasks) > 1 and not one.is_joint:
+        yield (
+            ("evaluate", "intermediate_tasks"),
+            f"{where}finetune.auxiliary.weights must be 'fixed': one task's hold-out decides them, "
+            "but the examples of several tasks are mixed",
+        )
     if "dropout_pairs" in one.objectives and not model.has_dropout:
         yield (
             ("evaluate", "intermediate_tasks"),
