@@ -15,11 +15,12 @@ from harness.experiment.recipe_defaults import (
     expand_names,
     resolve_pretrain,
 )
-from harness.finetuning.adaptation import ADAPTATIONS
+from harness.finetuning.adaptation import ADAPTATIONS, Adaptation
 from harness.finetuning.search.pretrain_search import PretrainSearch
 from harness.finetuning.search.space import (
     ADAPTATION,
     branch_of,
+    branches_of,
     parameters,
     space_of,
     tried_text,
@@ -56,6 +57,12 @@ class Arm:
             if own == field and branch != ADAPTATION:
                 tried.append(f"{branch}: {tried_text(found)}".removeprefix(": "))
         return "; ".join(tried)
+
+    @property
+    def tried_adaptations(self) -> list[Adaptation]:
+        """Those that its search chooses among, else its own."""
+        branches = branches_of(self.sweep.space)
+        return [ADAPTATIONS[name] for name in branches] or [self.evaluate.adaptation]
 
     @property
     def has_one_run(self) -> bool:

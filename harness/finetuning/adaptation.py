@@ -35,6 +35,16 @@ class Selective(Adaptation):
     """Only parameters of this many top layers; null: of all layers and the embeddings."""
     whole: ClassVar[bool] = True
 
+    @property
+    def trains_matrices(self) -> bool:
+        """Not of norms or biases alone."""
+        return self.parts == "all"
+
+    @property
+    def trains_embeddings(self) -> bool:
+        """Not of top layers, norms or biases alone."""
+        return self.parts == "all" and self.top_layers is None
+
 
 class Gradual(Adaptation):
     """Gradual unfreezing: the output layer first, then one more layer per epoch from the top, the

@@ -17,6 +17,16 @@ class Adaptation(ConfigModel):
     """Whether weights of the pretrained network are trained."""
 
     @property
+    def trains_matrices(self) -> bool:
+        """Whether matrices of the pretrained network are trained, not its vectors alone."""
+        return self.whole
+
+    @property
+    def trains_embeddings(self) -> bool:
+        """Whether its token embeddings are trained."""
+        return self.whole
+
+    @property
     def problem(self) -> str:
         """Why the fields do not go together; empty if they do."""
         return ""

@@ -11,7 +11,7 @@ from harness.finetuning.module_names import (
     unsupported_adaptation,
 )
 from harness.finetuning.projection_updates import Rotation
-from harness.finetuning.prompt_compatibility import unsupported_prompt
+from harness.finetuning.prompt_compatibility import has_positions, unsupported_prompt
 from harness.finetuning.protocol import Finetune, Protocol
 from harness.models import BOUNDED, FAMILIES
 from harness.models.checkpoints import files
@@ -240,7 +240,7 @@ def _unsupported_text(protocol: Protocol, adaptation: Adaptation, run: Pretrain)
     longest = max(lengths) if reading == "encoder_decoder" else sum(lengths)
     if isinstance(adaptation, PromptTuning):
         longest += adaptation.length
-    if longest > run.model.max_position:
+    if longest > run.model.max_position and has_positions(run):
         return (
             f"its {run.model.max_position} positions are fewer than the {longest} tokens of a "
             "source and a target"

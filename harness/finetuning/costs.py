@@ -28,7 +28,7 @@ class Costs:
     """Bytes of the saved weights (`harness.finetuning.adapted_weights`)."""
     peak_memory_bytes: int
     """Weights, gradients and moments of trained parameters, and activations kept for the backward
-    pass of the longest batch; without temporary buffers of libraries."""
+    pass of the longest batch; without dropout in the network and temporary buffers of libraries."""
 
     @property
     def metrics(self) -> dict[str, float | None]:

@@ -1,6 +1,7 @@
 """Which tasks a network answers in its prompt without training, known at planning time."""
 
 from harness.finetuning.protocol import Protocol
+from harness.models import BOUNDED
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.scoring.requests import unsupported_request
 from harness.tasks.task import Task
@@ -10,6 +11,12 @@ def is_written(task: Task, protocol: Protocol) -> bool:
     """Whether the answer to `task` in a prompt is written; others are chosen by likelihood."""
     asks = protocol.answer == "text" and task.kind == "extraction"
     return task.kind == "generation" or asks
+
+
+def has_positions(run: Pretrain) -> bool:
+    """Whether a network has a table of positions, beyond which it cannot read; that of a checkpoint
+    without one is read as endless."""
+    return bool(run.model.checkpoint) or run.model.family in BOUNDED
 
 
 def unsupported_prompt(task: Task, protocol: Protocol, run: Pretrain, searches: bool) -> str:
@@ -33,7 +40,7 @@ def _unsupported_writing(protocol: Protocol, run: Pretrain, searches: bool) -> s
     if protocol.num_beams > 1 and not searches:
         return f"a causal {run.model.family} decodes greedily, but num_beams is not 1"
     longest = protocol.max_sequence_length + protocol.max_target_length
-    if longest > run.model.max_position:
+    if longest > run.model.max_position and has_positions(run):
         return (
             f"its {run.model.max_position} positions are fewer than the {longest} tokens of a "
             "prompt and an answer"

@@ -1,9 +1,13 @@
 """Which settings of fine-tuning suit an adaptation and a family, known at planning time."""
 
+from collections.abc import Collection, Iterator
+
 from harness.finetuning.adaptation import Adaptation
-from harness.finetuning.protocol import Finetune
+from harness.finetuning.compatibility import answered_as_text
+from harness.finetuning.protocol import Finetune, Protocol
 from harness.models import FAMILIES
 from harness.pretraining.objectives.objective import ONE_STACK
+from harness.tasks.task import Task
 
 EMBEDDING_CHANGES = ("neftune_alpha", "sift_weight")
 """Settings that change the token embeddings of inputs in training."""
@@ -21,6 +25,17 @@ def settings_problem(settings: Finetune, adaptation: Adaptation) -> str:
                 f"finetune.{name} is for adaptations that train the layers of the network, but "
                 f"{adaptation.kind} does not; leave it out"
             )
+    for name in OF_START if not adaptation.trains_matrices else ():
+        if getattr(settings, name):
+            return (
+                f"finetune.{name} has no effect, as {adaptation.label} trains no matrices of the "
+                "network; leave it out"
+            )
+    if settings.embeddings and not adaptation.trains_embeddings:
+        return (
+            f"finetune.embeddings has no effect, as {adaptation.label} trains no token embeddings; "
+            "leave it out"
+        )
     if settings.decay_toward and not settings.weight_decay:
         return (
             "finetune.weight_decay must be above 0 with decay_toward, but is 0; raise it, or leave "
@@ -39,6 +54,35 @@ def settings_problem(settings: Finetune, adaptation: Adaptation) -> str:
                 f"{adaptation.kind} does not; leave it out"
             )
     return ""
+
+
+def outputs_problems(
+    settings: Finetune, tasks: Collection[Task], protocol: Protocol
+) -> Iterator[str]:
+    """Problems of settings with tasks that have no output layer for classes, places or values; each
+    message begins with the field, and names the first such task."""
+    written = [task.name for task in tasks if answered_as_text(task, protocol)]
+    in_pairs = [task.name for task in tasks if task.kind == "coreference"]
+    if written and settings.auxiliary_lm_weight:
+        yield (
+            f"finetune.auxiliary_lm_weight must be 0 for {written[0]}, which is answered as text: "
+            "its loss is the next-token loss of the targets alone"
+        )
+    if written and settings.auxiliary:
+        yield (
+            f"finetune.auxiliary must be left out for {written[0]}, which is answered as text by "
+            "the token head that the auxiliary objectives train"
+        )
+    if written and settings.sift_weight:
+        yield (
+            f"finetune.sift_weight needs an output layer, but {written[0]} is answered as text; "
+            "leave it out"
+        )
+    elif in_pairs and settings.sift_weight:
+        yield (
+            "finetune.sift_weight needs outputs that are classes, places or values, but those of "
+            f"{in_pairs[0]} are scores of pairs of mentions; leave it out"
+        )
 
 
 def no_linear_layers(family: str) -> bool:

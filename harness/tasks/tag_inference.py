@@ -17,6 +17,9 @@ SPAN_TAG = re.compile(r"[BI]-.+")
 def with_tag_columns(fields: Mapping[str, Any], train: Rows) -> dict[str, Any]:
     """The fields of a task with its columns of words and of tags.
 
+    Args:
+        train: column to its values [num_rows].
+
     Raises:
         ValueError: no column, or more than one, has a name of these.
     """
@@ -39,7 +42,7 @@ def with_tags(fields: Mapping[str, Any], files: Mapping[str, Rows]) -> dict[str,
     """The fields of a task with the names of its tags and its metrics.
 
     Args:
-        files: split to the columns of its file.
+        files: split to the columns of its file, each to its values [num_rows].
 
     Raises:
         ValueError: a row has no list of tags, or tags are numbers, whose names are unknown.

@@ -31,7 +31,7 @@ def planned(folder: Path, evaluate: str = "") -> Study:
         ),
         (
             "  intermediate_tasks: [{task: micro-coref-documents, finetune: {sift_weight: 1}}]",
-            f"{SIFT}it is trained by pairs of mentions",
+            f"{SIFT}those of micro-coref-documents are scores of pairs",
         ),
     ],
 )

@@ -103,3 +103,19 @@ def test_each_pretraining_seed_has_a_search_of_its_own_network() -> None:
 def test_searches_of_every_seed_need_trials() -> None:
     with pytest.raises(DeclarationError, match="seeds each needs trials, but there are none"):
         example(seeds="each", trials=0)
+
+
+def test_ranks_are_searched_beside_those_of_the_arm_and_not_beside_the_defaults() -> None:
+    """The default rank of adalora is 8, and its final share one half."""
+    data = {
+        "name": "ranks",
+        "question": "Which?",
+        "pretrain": {"size": "nano", "budget": {"tokens": 1_000_000}},
+        "evaluate": {"adaptation": {"kind": "adalora", "rank": 4}},
+    }
+    for space in (
+        {"adaptation.initial_rank": [6, 8]},
+        {"adaptation.initial_fraction": [0.6, 0.7], "adaptation.final_fraction": [0.1, 0.2]},
+        {"adaptation": {"full": {}, "adalora": {"rank": [2, 4], "initial_rank": [6, 8]}}},
+    ):
+        from_data(data | {"sweep": {"trials": 2, "space": space}})

@@ -103,3 +103,16 @@ def test_students_that_are_not_trained_whole_are_refused() -> None:
     fields = {**FAST, "tasks": [TASK], "distillation": LAYERS, "adaptation": "frozen"}
     with pytest.raises(ValueError, match="layers needs the adaptation full, but it is frozen"):
         Evaluate.read(fields)
+
+
+def test_a_search_tries_only_adaptations_with_layers_to_learn() -> None:
+    tried: dict[str, Any] = {"full": {}, "gradual": {}, "lora": {}}
+    fields = {**BASE, "evaluate": {**FAST, "tasks": [TASK]}, "grid": {"model": ARMS}}
+    with pytest.raises(DeclarationError) as found:
+        from_data({**fields, "sweep": {"trials": 2, "space": {"adaptation": tried}}})
+    assert [message.partition("layers: ")[2] for message in found.value.problems] == [
+        "the adaptation of 'large' must train the network's own weights, as full does, but it is "
+        "lora",
+        "the adaptation of 'layers' must be full, but it is gradual",
+        "the adaptation of 'layers' must be full, but it is lora",
+    ]

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import torch
 
 from harness.core.names import file_name
 from harness.data.tokenizers.loading import load_tokenizer
@@ -17,6 +16,7 @@ from harness.finetuning import baselines
 from harness.finetuning.adaptation import read_adaptation
 from harness.finetuning.augmentation import outputs_folder, taught_examples
 from harness.finetuning.baselines.predictor import Predictor
+from harness.finetuning.best_epoch import BestEpoch
 from harness.finetuning.costs import Costs
 from harness.finetuning.diagnostics import AFTER_TRAINING, CHANGED_WORDS, TRAIN_SCORES
 from harness.finetuning.diagnostics.changed_words import changed_words
@@ -189,16 +189,14 @@ class TaskRunner:
         on_epoch: Callable[[int, float | None], None] | None,
     ) -> TaskRun:
         """Trains, and restores the weights that the protocol selects."""
-        epochs: list[tuple[float, dict[str, torch.Tensor]]] = []
-        select = self.protocol.selection == "best"
+        best, select = BestEpoch(), self.protocol.selection == "best"
         each_epoch = select or on_epoch or self.context.compute.score_every_epoch
 
         def after_epoch(model: MultitaskModel, epoch: int) -> dict[str, float]:
             scores = self.epoch_scores(model, epoch)
             score = scores.get(self.task.metrics[0])
             if select:
-                weights = {n: w.clone() for n, w in model.part(0).state_dict().items()}
-                epochs.append((WORST if score is None else score, weights))
+                best.offer(WORST if score is None else score, model.part(0))
             if on_epoch:
                 on_epoch(epoch, score)
             return scores
@@ -218,8 +216,7 @@ class TaskRunner:
             loggers=self.context.loggers(),
         )
         model = run.model.part(0)
-        if epochs:
-            model.load_state_dict(max(epochs, key=lambda epoch: epoch[0])[1])
+        best.restore(model)
         predict = self.predictor(model)
         holdout = None if run.diverged else self.holdout_score(predict)
         found = self._diagnostics(recorder, model, predict)

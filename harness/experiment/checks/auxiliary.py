@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from harness.experiment.arms import Arm
 from harness.experiment.checks.grid import Problems
-from harness.finetuning.compatibility import answered_as_text
 from harness.finetuning.diagnostics import AUXILIARY_WEIGHTS
 
 FIELD = ("evaluate", "finetune", "auxiliary")
@@ -21,16 +20,7 @@ def problems(arm: Arm, arms: Sequence[Arm]) -> Problems:
             f"evaluate.diagnostics: {AUXILIARY_WEIGHTS} needs evaluate.finetune.auxiliary, which "
             "no arm has; remove it",
         )
-    if not evaluate.finetune.auxiliary:
-        return
-    tasks = evaluate.chosen.items()
-    if written := [name for name, task in tasks if answered_as_text(task, evaluate.protocol)]:
-        yield (
-            FIELD,
-            f"evaluate.finetune.auxiliary must be left out for {written[0]}, which is answered as "
-            "text by the token head that the auxiliary objectives train",
-        )
-    if not evaluate.finetune.auxiliary.is_learned:
+    if not (evaluate.finetune.auxiliary and evaluate.finetune.auxiliary.is_learned):
         return
     for name, why in (
         ("multitask", "one task's hold-out decides them, but several tasks are trained"),

@@ -4,10 +4,8 @@ from collections.abc import Iterator
 
 from harness.experiment.arms import Arm
 from harness.experiment.checks.grid import Problems
-from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.compatibility import answered_as_text
 from harness.finetuning.diagnostics import ATTRIBUTED, CHANGED_WORDS
-from harness.finetuning.search.space import branches_of
 
 FIELD = ("evaluate", "diagnostics")
 
@@ -31,9 +29,8 @@ def _task_problems(arm: Arm) -> Iterator[str]:
 def _network_problems(arm: Arm) -> Iterator[str]:
     """Networks whose outputs have no gradient at the embeddings of their inputs, or that read the
     texts of a pair separately."""
-    branches = branches_of(arm.sweep.space)
-    tried = [ADAPTATIONS[name] for name in branches] or [arm.evaluate.adaptation]
-    for kind in dict.fromkeys(one.kind for one in tried if one.kind in ("frozen", "prompt")):
+    kinds = dict.fromkeys(one.kind for one in arm.tried_adaptations)
+    for kind in (kind for kind in kinds if kind in ("frozen", "prompt")):
         yield f"an adaptation that reads the inputs in training, but it is {kind}; leave one out"
     if arm.evaluate.protocol.head == "bilstm_attention":
         yield (

@@ -87,11 +87,15 @@ def _not_masked(teacher: Arm) -> str:
 
 def _layers(settings: LayerDistillation, teacher: Arm, student: Arm) -> Iterator[str]:
     """Why a student cannot learn the layers of a teacher."""
-    if not teacher.evaluate.adaptation.whole:
-        yield (
-            f"the adaptation of {teacher.name!r} must train the network's own weights, as full "
-            f"does, but it is {teacher.evaluate.adaptation.kind}"
-        )
+    for one in teacher.tried_adaptations:
+        if not one.whole:
+            yield (
+                f"the adaptation of {teacher.name!r} must train the network's own weights, as full "
+                f"does, but it is {one.kind}"
+            )
+    for one in student.tried_adaptations:
+        if one.kind != "full":
+            yield f"the adaptation of {student.name!r} must be full, but it is {one.kind}"
     for arm in (teacher, student):
         run = arm.adapted
         if run.model.facts.kind not in KINDS or run.representation != "bidirectional":

@@ -9,9 +9,8 @@ from harness.experiment.checks.ensembles import ensemble_problems
 from harness.experiment.checks.grid import Problems
 from harness.experiment.checks.retrieval import index_problems
 from harness.experiment.experiment import Experiment
-from harness.finetuning.adaptation import ADAPTATIONS, Adaptation, Full
+from harness.finetuning.adaptation import Adaptation, Full
 from harness.finetuning.compatibility import (
-    answered_as_text,
     auxiliary_problem,
     layers_problem,
     reading_of,
@@ -19,11 +18,11 @@ from harness.finetuning.compatibility import (
 )
 from harness.finetuning.projection_updates import Adalora
 from harness.finetuning.protocol import UNSEEING, Finetune
-from harness.finetuning.search.space import branches_of
 from harness.finetuning.settings_compatibility import (
     fixed_problem,
     mixing_problem,
     noise_problem,
+    outputs_problems,
     settings_problem,
 )
 from harness.finetuning.task_chain import OF_VECTORS, WITHIN_BATCH, IntermediateTask
@@ -113,17 +112,16 @@ def _intermediate_problems(arm: Arm, one: IntermediateTask) -> Problems:
     """Objectives that do not suit an intermediate task, its network or its settings."""
     evaluate = arm.evaluate
     settings, model = one.finetune or evaluate.finetune, arm.adapted.model
-    task = evaluate.known_tasks[one.tasks[0]]  # those of a mixture are of one kind
-    as_text = one.siamese is None and answered_as_text(task, evaluate.protocol)
-    in_pairs = one.siamese is None and task.kind == "coreference"
     where = f"{arm.name!r}: evaluate.intermediate_tasks: of {' + '.join(one.tasks)}, "
     of_vectors = [objective for objective in one.objectives if objective in OF_VECTORS]
-    if settings.sift_weight and (as_text or in_pairs or of_vectors):
-        by = "text" if as_text else "pairs of mentions" if in_pairs else of_vectors[0]
+    alone = [] if one.siamese else [evaluate.known_tasks[name] for name in one.tasks]
+    for message in outputs_problems(settings, alone, evaluate.protocol):
+        yield ("evaluate", "intermediate_tasks"), f"{where}{message}"
+    if settings.sift_weight and of_vectors:
         yield (
             ("evaluate", "intermediate_tasks"),
             f"{where}finetune.sift_weight needs outputs that are classes, places or values, but it "
-            f"is trained by {by}; leave it out",
+            f"is trained by {of_vectors[0]}; leave it out",
         )
     if settings.holdout_decay and (len(one.tasks) > 1 or of_vectors):
         found = f"by {of_vectors[0]}" if of_vectors else f"on {len(one.tasks)} tasks"
@@ -131,6 +129,13 @@ def _intermediate_problems(arm: Arm, one: IntermediateTask) -> Problems:
             ("evaluate", "intermediate_tasks"),
             f"{where}finetune.holdout_decay needs one task with scores on a hold-out, but it is "
             f"trained {found}; leave it out",
+        )
+    learned = settings.auxiliary and settings.auxiliary.is_learned
+    if learned and len(one.tasks) > 1 and not one.is_joint:
+        yield (
+            ("evaluate", "intermediate_tasks"),
+            f"{where}finetune.auxiliary.weights must be 'fixed': one task's hold-out decides them, "
+            "but the examples of several tasks are mixed",
         )
     if "dropout_pairs" in one.objectives and not model.has_dropout:
         yield (
@@ -189,9 +194,7 @@ def _perturbation_problems(arm: Arm) -> Problems:
 def _selection_problems(arm: Arm) -> Problems:
     """Weights of an arm that may have more ranks than its adaptation allows: of an epoch in which
     they are not reduced yet, or the mean of several runs."""
-    branches = branches_of(arm.sweep.space)
-    tried = [ADAPTATIONS[name] for name in branches] or [arm.evaluate.adaptation]
-    falling = [one.kind for one in tried if isinstance(one, Adalora)]
+    falling = [one.kind for one in arm.tried_adaptations if isinstance(one, Adalora)]
     ensemble = arm.evaluate.ensemble
     if falling and ensemble and ensemble.average == "weights":
         yield (
@@ -217,27 +220,10 @@ def _answer_problems(arm: Arm) -> Problems:
             f"evaluate.protocol.answer must be 'head' for {arm.name!r}, which is frozen: only a "
             "trained model can generate answers",
         )
-    tasks = evaluate.chosen.items()
-    written = [name for name, task in tasks if answered_as_text(task, evaluate.protocol)]
-    if written and evaluate.finetune.auxiliary_lm_weight:
-        yield (
-            ("evaluate", "finetune", "auxiliary_lm_weight"),
-            f"evaluate.finetune.auxiliary_lm_weight must be 0 for {written[0]}, which is answered "
-            "as text: its loss is the next-token loss of the targets alone",
-        )
-    if written and evaluate.finetune.sift_weight:
-        yield (
-            ("evaluate", "finetune", "sift_weight"),
-            f"evaluate.finetune.sift_weight needs an output layer, but {written[0]} of "
-            f"{arm.name!r} is answered as text; leave it out",
-        )
-    in_pairs = [name for name, task in tasks if task.kind == "coreference"]
-    if in_pairs and evaluate.finetune.sift_weight:
-        yield (
-            ("evaluate", "finetune", "sift_weight"),
-            "evaluate.finetune.sift_weight needs outputs that are classes, places or values, but "
-            f"those of {in_pairs[0]} are scores of pairs of mentions; leave it out",
-        )
+    tasks = evaluate.chosen.values()
+    for message in outputs_problems(evaluate.finetune, tasks, evaluate.protocol):
+        field = message.partition(" ")[0].split(".")
+        yield ("evaluate", *field), f"evaluate.{message}"
 
 
 def chain_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:

@@ -3,21 +3,16 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from harness.experiment.arms import ADAPTED, Arm, varies_adaptation
-from harness.experiment.checks.finetuning import settings_problems
 from harness.experiment.checks.grid import Problems, axis_paths
+from harness.experiment.checks.trials import trial_problems
 from harness.experiment.experiment import Experiment
 from harness.experiment.yaml_reader import Keys
-from harness.finetuning.adaptation import ADAPTATIONS, Adaptation
-from harness.finetuning.compatibility import too_small
-from harness.finetuning.protocol import Finetune
 from harness.finetuning.search import pretrain_search
 from harness.finetuning.search.pretrain_search import is_searched
 from harness.finetuning.search.space import (
     ADAPTATION,
     ADAPTATION_PREFIX,
     Choice,
-    Choices,
-    Range,
     Space,
     branch_of,
     branches_of,
@@ -82,17 +77,16 @@ def searched_name(experiment: Experiment, path: str) -> str:
 def space_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
     """Searched hyperparameters that an arm does not have or cannot use."""
     space = experiment.sweep.space
+    found = [*_field_problems(space, arms)]
     if branches_of(space) and varies_adaptation(experiment):
-        yield from _own_space_problems(space, [arm for arm in arms if arm.sweep.trials])
-    for branch in branches_of(space):
-        for arm in arms:
-            if varies_adaptation(experiment) and branch != _branch(arm, space):
-                continue
-            if why := _branch_problem(arm, branch, own(space, branch)):
-                yield ("sweep", "space", ADAPTATION, branch), f"sweep.space.adaptation: {why}"
-                break
+        found += _own_space_problems(space, [arm for arm in arms if arm.sweep.trials])
+    yield from found or trial_problems(experiment, arms)
+
+
+def _field_problems(space: Space, arms: Sequence[Arm]) -> Problems:
+    """Searched fields that the adaptation of an arm does not have, or not with a value."""
     for name, dimension in shared(space).items():
-        for arm in arms if name != ADAPTATION else ():
+        for arm in arms if name.startswith(ADAPTATION_PREFIX) else ():
             try:
                 for value in ends(dimension):
                     _check_searched(arm, name, value)
@@ -180,36 +174,9 @@ def _given_and_searched(arm: Arm, branch: str, searched: Collection[str]) -> Pro
             )
 
 
-def _branch_problem(arm: Arm, branch: str, space: Mapping[str, Range | Choices]) -> str:
-    """Why an arm cannot try an adaptation with its searched settings; empty if it can."""
-    if arm.pretrain.model.facts.kind == "baseline" or not arm.evaluate.adaptation.trains:
-        return ""
-    fields = {name.rpartition(".")[2]: ends(found) for name, found in space.items()}
-    first = {name: values[0] for name, values in fields.items()}
-    known = ADAPTATIONS[branch]
-    if not branches_of(arm.sweep.space):  # the arm has the adaptation, perhaps with other fields
-        known = arm.evaluate.adaptation
-    tried = [first, *({**first, name: one} for name, values in fields.items() for one in values)]
-    why = next(filter(None, (_trial_problem(arm, known, fields) for fields in tried)), "")
-    return why and f"{branch} of {arm.name!r}: {why}"
-
-
-def _trial_problem(arm: Arm, known: Adaptation, fields: Mapping[str, Choice]) -> str:
-    """Why an arm cannot try one choice of settings; empty if it can."""
-    own = {name: value for name, value in fields.items() if name in type(known).model_fields}
-    update = {name: value for name, value in fields.items() if name in Finetune.model_fields}
-    settings = arm.evaluate.finetune.model_copy(update=update)
-    tried = known.model_copy(update=own)
-    problem = next(settings_problems(arm, settings, tried), "")
-    return problem or too_small(arm.evaluate.protocol, tried, arm.adapted)
-
-
 def _check_searched(arm: Arm, name: str, value: Choice) -> None:
-    adaptation = arm.evaluate.adaptation
-    field = name.removeprefix(ADAPTATION_PREFIX)
-    if field == name:
-        _check_setting(arm, name, value)
-        return
+    """Raises if the adaptation of an arm does not have a searched field, or not with the value."""
+    adaptation, field = arm.evaluate.adaptation, name.removeprefix(ADAPTATION_PREFIX)
     fields = [known for known in type(adaptation).model_fields if known != "kind"]
     if field not in fields:
         known_fields = ", ".join(fields) or "none"
@@ -219,18 +186,3 @@ def _check_searched(arm: Arm, name: str, value: Choice) -> None:
             "sweep.space.adaptation: {full: {...}, lora: {rank: [4, 8], ...}}"
         )
     check_tried(type(adaptation), field, value, kind=adaptation.kind)
-    tried = adaptation.model_copy(update={field: value})
-    if why := too_small(arm.evaluate.protocol, tried, arm.adapted):
-        raise ValueError(f"{arm.name!r}: {why}")
-
-
-def _check_setting(arm: Arm, name: str, value: Choice) -> None:
-    """Raises if `name` cannot be searched; arms without training are not searched at all."""
-    adaptation = arm.evaluate.adaptation
-    if arm.pretrain.model.facts.kind == "baseline" or not adaptation.trains:
-        return
-    settings = arm.evaluate.finetune.model_copy(update={name: value})
-    declared = set(settings_problems(arm, arm.evaluate.finetune, adaptation))
-    for why in settings_problems(arm, settings, adaptation):
-        if why.startswith(f"finetune.{name} ") or why not in declared:
-            raise ValueError(f"{arm.name!r}: {why}")

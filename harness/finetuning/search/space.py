@@ -265,10 +265,11 @@ def _check_own(adaptation: str, name: str, dimension: Range | Choices) -> None:
 
 
 def check_tried(model: type[ConfigModel], name: str, value: Choice, **fixed: Any) -> None:
-    """Checks one value of a search space.
+    """Checks one value of a search space, without the values of other fields, which may be searched
+    as well.
 
     Raises:
-        ValueError: `model` refuses the value next to the `fixed` fields.
+        ValueError: the field does not have the value.
     """
     whole = model.model_fields[name].annotation in (int, int | None)
     if whole and isinstance(value, float) and value.is_integer():
@@ -276,6 +277,9 @@ def check_tried(model: type[ConfigModel], name: str, value: Choice, **fixed: Any
     try:
         model.read({**fixed, name: value})
     except ValidationError as error:
-        reason = error.errors()[0]["msg"].removeprefix("Input ")
+        wrong = [one["msg"] for one in error.errors() if one["loc"]]
+        if not wrong:
+            return
+        reason = wrong[0].removeprefix("Input ")
         shown = repr(value) if isinstance(value, (str, bool)) else f"{value:g}"
         raise ValueError(f"a {name} of {shown} cannot be tried: it {reason}") from error
