@@ -251,6 +251,39 @@ def test_a_loss_is_not_worse_where_it_is_not_higher_by_the_margin(with_losses):
     assert found[1].reason.startswith("the interval lies above +0.5 nats per predicted token")
 
 
+def test_p_of_a_loss_that_is_not_worse_is_that_of_its_margin(with_losses):
+    data = expecting(with_losses, {"loss": "low <= high within 0.5"})
+    losses = with_losses.pretraining.groupby("arm")["loss"]
+    low, high = map(losses.get_group, ("low", "high"))
+    test = scipy.stats.ttest_ind(low - 0.5, high, equal_var=False)
+    assert verdicts_of(data)[0].claim.found.p_value == pytest.approx(test.pvalue)
+
+
+def test_probes_of_networks_of_the_same_worlds_are_compared_world_by_world(with_probes):
+    """Worlds make the networks of all arms better or worse alike."""
+    shares = {"low": (30, 60, 90), "high": (35, 64, 96)}
+    rows = [
+        (arm, "blimp", category, index, seed, float(index < 5 * share))
+        for arm, own in shares.items()
+        for seed, share in enumerate(own)
+        for category in ("wh_island", "npi_present_1")
+        for index in range(500)
+    ]
+    data = with_probes.but(probe_items=pd.DataFrame(rows, columns=PROBE_ITEM_COLUMNS))
+    seeds = {**data.experiment.seeds.model_dump(), "world": "per_seed"}
+    apart, paired = (
+        verdicts_of(expecting(one, ("high", "low", "blimp")))[0].claim.found
+        for one in (data, data.but(seeds=seeds))
+    )
+    assert apart.estimate == paired.estimate == pytest.approx(5)
+    assert apart.p_value > 0.5 > 0.1 > paired.p_value
+    assert paired.p_value >= scipy.stats.ttest_rel(shares["high"], shares["low"]).pvalue
+    wide = data.but(seeds=seeds)
+    wide.coverage = 0.99
+    found = verdicts_of(expecting(wide, ("high", "low", "blimp")))[0].claim.found
+    assert found.low < paired.low and found.high > paired.high
+
+
 def test_arms_with_the_same_checkpoints_are_compared_seed_by_seed(fabricate):
     """Two recipes, each adapted in two ways: the differences of the ways are compared."""
     names = ("full/x", "lora/x", "full/y", "lora/y")

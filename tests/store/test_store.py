@@ -11,7 +11,7 @@ import pytest
 from harness.store import finished_runs, mlflow_runs
 from harness.store.artifacts import Artifact, IntactFiles, digest, local_folder
 from harness.store.entries import CHECKSUM, KEY
-from harness.store.params import flatten, unflatten
+from harness.store.params import MAX_PARAM, cut, flatten, join_params, split_params, unflatten
 from harness.store.store import Store
 
 
@@ -409,6 +409,17 @@ def test_long_params_are_read_back(store: Store, folder: Path) -> None:
     spec = {"labels": [f"label {number}" for number in range(2_000)], "a": {"b": "x" * 6000}}
     record = store.record("k", "finetune", "x", spec, {}, folder)
     assert store.spec(record) == spec
+
+
+@pytest.mark.parametrize("length", [0, 1, MAX_PARAM, MAX_PARAM + 1, 2 * MAX_PARAM, 12_345])
+def test_params_of_any_length_are_joined_again(length: int) -> None:
+    params = {"a": "".join(str(place % 10) for place in range(length)), "b": "c"}
+    parts = split_params(params)
+    assert max(map(len, parts.values())) <= MAX_PARAM and join_params(parts) == params
+
+
+def test_a_text_is_cut_where_it_is_too_long() -> None:
+    assert [cut("abcdef", limit) for limit in (7, 6, 5)] == ["abcdef", "abcdef", "ab..."]
 
 
 @pytest.mark.parametrize("key", ["1234567890123456", "12345678e0123456", "0x12345678901234"])

@@ -147,17 +147,23 @@ def test_intervals_end_where_the_scores_do() -> None:
 
 
 def test_correlations_reach_from_minus_100_to_100() -> None:
+    seeds = np.arange(2), np.zeros(2)
     scores = {"a": (-0.9, 0.9), "b": (0.8, -0.8)}
     runs = {
         arm: {
-            "cola": Runs(np.arange(2), np.zeros(2), {"validation/matthews": np.tile(own, (3, 1))})
+            "cola": Runs(*seeds, {"validation/matthews": np.tile(own, (3, 1))}),
+            "sst2": Runs(*seeds, {"validation/accuracy": np.tile(np.abs(own), (3, 1))}),
         }
         for arm, own in scores.items()
     }
-    outcome = Outcome(runs, suite_columns("glue-v1", tasks=["cola"]).terms, lambda *_: False)
+    cola, sst2 = (suite_columns("glue-v1", tasks=[task]).terms for task in ("cola", "sst2"))
+    outcome = Outcome(runs, cola, lambda *_: False)
     found, level = outcome.contrast({"a": 1, "b": -1}), outcome.above("a", 30)
     assert found is not None and (found.low, found.high) == (-200, 200)
     assert level is not None and (level.low, level.high) == (-130, 70)
+    for terms, minus, ends in ((cola, sst2, (-200, 100)), (sst2, cola, (-100, 200))):
+        gap = Outcome(runs, terms, lambda *_: False, minus).above("a", 0)
+        assert gap is not None and (gap.low, gap.high) == ends
 
 
 def test_parts_of_a_gap_of_other_seeds_have_no_gap() -> None:

@@ -76,6 +76,17 @@ def test_gaps_pair_values_by_seed(results):
     assert values_of(data, gap)["low"] == pytest.approx([10 - 1, 11 - 2, 12 - 3])
 
 
+def test_arms_whose_parts_of_a_gap_have_other_seeds_have_no_gap(results):
+    """The last seed of `low` has no loss yet."""
+    rows = [(arm, seed, 60.0, 1.0, 1.0) for arm in ("low", "high") for seed in range(3)]
+    names = ["arm", "pretrain_seed", "seconds", "loss", "bits_per_byte"]
+    frame = pd.DataFrame(rows, columns=names).drop(2)
+    data = results.but(pretraining=frame)
+    (own,) = expecting(data, ("low", "high", "finetuning_seconds")).experiment.expectations
+    gap = own.model_copy(update={"outcome": "finetuning_seconds - loss"})
+    assert values_of(data, gap).keys() == {"high"}
+
+
 def test_what_is_counted_may_be_a_part_of_a_gap(results):
     data = expecting(results, ("low", "high", "peak_memory_bytes"))
     (own,) = data.experiment.expectations
