@@ -7,12 +7,7 @@ from functools import partial
 from typing import NoReturn
 
 from harness.data.corpora.load_corpus import read_documents
-from harness.data.corpora.sources import (
-    Corpus,
-    MixedCorpus,
-    SingleCorpus,
-    clean_text,
-)
+from harness.data.corpora.sources import Corpus, MixedCorpus, SingleCorpus, clean_text
 from harness.data.corpora.steps import ablations
 
 

@@ -64,9 +64,9 @@ def check(folder: Path) -> None:
 
 
 def _load(folder: Path) -> PreTrainedTokenizerFast:
-    auto: Any = PreTrainedTokenizerFast if is_overruled(folder) else AutoTokenizer
+    loader = PreTrainedTokenizerFast if is_overruled(folder) else AutoTokenizer
     try:
-        found: Any = auto.from_pretrained(
+        found: Any = loader.from_pretrained(
             folder, use_fast=True, local_files_only=True, trust_remote_code=False
         )
         if isinstance(found, PreTrainedTokenizerFast):
