@@ -48,9 +48,13 @@ def with_tags(fields: Mapping[str, Any], files: Mapping[str, Rows]) -> dict[str,
         ValueError: a row has no list of tags, or tags are numbers, whose names are unknown.
     """
     found = fields.get("labels") or _tags(str(fields["label_field"]), files)
-    name_spans = all(tag == OUTSIDE or SPAN_TAG.fullmatch(tag) for tag in found)
-    metrics = ["entity_f1" if name_spans else "accuracy_tags"]
-    return {"metrics": metrics, **fields, "labels": found}
+    # Given labels may be of any type; those that are no names are refused with the task.
+    name_spans = isinstance(found, list) and all(map(_names_span, found))
+    return {"metrics": ["entity_f1" if name_spans else "accuracy_tags"], **fields, "labels": found}
+
+
+def _names_span(tag: object) -> bool:
+    return isinstance(tag, str) and (tag == OUTSIDE or SPAN_TAG.fullmatch(tag) is not None)
 
 
 def _tags(field: str, files: Mapping[str, Rows]) -> list[str]:

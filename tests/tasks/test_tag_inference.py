@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from harness.tasks.inference import inferred
 from harness.tasks.load_examples import load_examples
@@ -54,6 +55,13 @@ def test_given_fields_are_kept(tmp_path: Path) -> None:
     assert (found.labels, found.metrics) == (("O", "B-PER"), ("entity_f1_strict",))
     written(tmp_path / "train.jsonl", SPANS * 30, ("first", "second"))
     assert task(data, text_fields=["first"], label_field="second").labels[0] == "O"
+
+
+@pytest.mark.parametrize("labels", [[0, 1], 5, "O", {"O": 0}])
+def test_labels_that_are_no_names_are_refused_with_the_task(tmp_path: Path, labels: Any) -> None:
+    data = written(tmp_path / "train.jsonl", [(["a", "b"], [0, 1])] * 60)
+    with pytest.raises(ValidationError, match=r"labels"):
+        task(data, labels=labels)
 
 
 @pytest.mark.parametrize(
