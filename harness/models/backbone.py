@@ -20,7 +20,7 @@ from harness.models.blueprints import Blueprint
 from harness.models.checkpoints.dense_layers import save_dense
 from harness.models.checkpoints.files import METADATA
 from harness.models.checkpoints.sentence_embeddings import SentenceEmbedding
-from harness.models.token_heads import LinearHead
+from harness.models.token_heads import LinearHead, most_likely
 
 MIN_LOGITS, MIN_LOGITS_IN_BF16, MIN_LOGITS_ON_GPU = 2**24, 2**19, 2**24
 """Logits of a batch from which on the loss is computed in parts, which takes less memory and, on a
@@ -188,13 +188,32 @@ class Backbone(nn.Module):
         Raises:
             ValueError: the network has no token head.
         """
+        if (head := self._head_in_parts(states, targets)) is not None:
+            return head.cross_entropy(states, targets)
+        return F.cross_entropy(self.token_logits(states).float(), targets, reduction="sum")
+
+    def token_loss_and_hits(self, states: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """As `token_loss`, and whether the most likely token is the target, [M] bool.
+
+        Raises:
+            ValueError: the network has no token head.
+        """
+        if (head := self._head_in_parts(states, targets)) is not None:
+            hits = head.most_likely(states, MIN_LOGITS) == targets
+            return head.cross_entropy(states, targets), hits
+        logits = self.token_logits(states)
+        loss = F.cross_entropy(logits.float(), targets, reduction="sum")
+        return loss, most_likely(logits) == targets
+
+    def _head_in_parts(self, states: Tensor, targets: Tensor) -> LinearHead | None:
+        """The token head, if the loss of tokens [M] by it is to be computed in parts."""
         head = self.blueprint.head(self.network)
         num_logits = len(targets) * self.network.config.vocab_size
         least = MIN_LOGITS_IN_BF16 if torch.is_autocast_enabled("cpu") else MIN_LOGITS
         least = MIN_LOGITS_ON_GPU if states.is_cuda else least
         if isinstance(head, LinearHead) and num_logits >= least and torch.is_grad_enabled():
-            return head.cross_entropy(states, targets)
-        return F.cross_entropy(head(states).float(), targets, reduction="sum")
+            return head
+        return None
 
     def save(self, folder: Path, with_head: bool = True) -> None:
         """Writes the network in Hugging Face format (safetensors), with or without its token head,

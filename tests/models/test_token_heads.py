@@ -130,6 +130,26 @@ def test_every_family_has_the_loss_of_its_logits(
             torch.testing.assert_close(network.token_loss(states, targets), expected)
 
 
+@pytest.mark.parametrize(("family", "reading"), PREDICTING)
+def test_every_family_has_the_most_likely_tokens_of_its_logits(
+    family: str, reading: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network = made(family, reading)
+    width = SIZE.hidden_size // (2 if reading == "bilm" else 1)
+    states = torch.randn(7, width)
+    logits = network.token_logits(states)
+    targets = logits.argmax(1)
+    targets[::2] += 1  # of these, none is the most likely one
+    targets %= 40
+    expected = F.cross_entropy(logits, targets, reduction="sum")
+    for least in (3 * 40, 10**9):  # three at a time, or all at once
+        monkeypatch.setattr(backbone, "MIN_LOGITS", least)
+        loss, hits = network.token_loss_and_hits(states, targets)
+        torch.testing.assert_close(loss, expected)
+        assert hits.tolist() == [False, True] * 3 + [False]
+        assert hits.grad_fn is None
+
+
 @pytest.mark.parametrize(
     ("bf16", "trains", "parts"), [(False, True, 0), (True, True, 1), (True, False, 0)]
 )

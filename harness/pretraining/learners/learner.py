@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from harness.models.backbone import Backbone
+from harness.models.token_heads import most_likely
 from harness.pretraining.objectives.loader import TensorBatch
 from harness.pretraining.objectives.vocabulary import Vocabulary
 
@@ -55,15 +56,21 @@ class Learner(nn.Module):
     ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """The losses of a batch, and, if `measured`, loss name to whether each prediction is
         correct, [M] bool."""
-        if not measured:
-            return self.losses(batch, component), {}
-        predictions = self.predictions(batch, component)
-        return self.losses_of(predictions, batch), correct(predictions)
+        if measured:
+            return self.losses_and_hits(batch, component)
+        return self.losses(batch, component), {}
 
     def losses(self, batch: TensorBatch, component: int = 0) -> dict[str, Tensor]:
         """Loss name to its sum over the targets [M] of a batch, a scalar []; those of `predictions`
         up to rounding."""
         return self.losses_of(self.predictions(batch, component), batch)
+
+    def losses_and_hits(
+        self, batch: TensorBatch, component: int = 0
+    ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """As `losses`, and loss name to whether each prediction is correct, [M] bool."""
+        predictions = self.predictions(batch, component)
+        return self.losses_of(predictions, batch), correct(predictions)
 
     def init_from(self, weights: dict[str, Tensor]) -> None:
         """Loads the weights of a saved network, by name."""
@@ -84,7 +91,7 @@ def cross_entropies(predictions: Predictions) -> dict[str, Tensor]:
 
 def correct(predictions: Predictions) -> dict[str, Tensor]:
     """Loss name to whether the most likely alternative is the target, [M] bool."""
-    return {name: logits.argmax(-1) == targets for name, (logits, targets) in predictions.items()}
+    return {name: most_likely(logits) == targets for name, (logits, targets) in predictions.items()}
 
 
 def network_inputs(batch: TensorBatch) -> TensorBatch:

@@ -7,7 +7,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from harness.models.backbone import Backbone
-from harness.pretraining.learners.learner import Learner, Predictions, gather, network_inputs
+from harness.pretraining.learners.learner import Predictions, gather, network_inputs
+from harness.pretraining.learners.token_learner import TokenLearner, TokenStates
 from harness.pretraining.objectives.loader import TensorBatch
 
 
@@ -37,13 +38,13 @@ def query_states(backbone: Backbone, batch: TensorBatch) -> Tensor:
     return states
 
 
-class Permutation(Learner):
+class Permutation(TokenLearner):
     """XLNet's two-stream attention: the query stream predicts tokens that it does not see.
 
     Fine-tuning uses the content stream alone.
     """
 
-    def predictions(self, batch: TensorBatch, component: int = 0) -> Predictions:
+    def states(self, batch: TensorBatch, component: int) -> tuple[TokenStates, Predictions]:
         """Of the chosen tokens, in factorisation order."""
         states = gather(query_states(self.backbone, batch), batch["positions"])
-        return {"token": (self.backbone.token_logits(states), batch["targets"])}
+        return {"token": (states, batch["targets"])}, {}

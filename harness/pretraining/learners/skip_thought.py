@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from harness.models.backbone import Backbone
 from harness.models.pooling import native_pooling, pool
-from harness.pretraining.learners.learner import Learner, Predictions, gather
+from harness.pretraining.learners.learner import Predictions, gather
+from harness.pretraining.learners.token_learner import TokenLearner, TokenStates
 from harness.pretraining.objectives.loader import TensorBatch
 from harness.pretraining.objectives.outputs import NeighbourSentences
 
@@ -37,7 +38,7 @@ class ConditionalGRU(nn.Module):
         return states
 
 
-class SkipThought(Learner):
+class SkipThought(TokenLearner):
     """A decoder for the next sentence and one for the previous one, which see of a sentence its
     vector alone. They share the token embeddings of the network, and its token head, the paper's V;
     they are trained with the network, but not saved."""
@@ -56,29 +57,16 @@ class SkipThought(Learner):
         states = self.backbone(ids, mask, batch["token_type_ids"]).last_hidden_state
         return pool(states, torch.ones_like(ids) if mask is None else mask, self.pooling)
 
-    def predictions(self, batch: TensorBatch, component: int = 0) -> Predictions:
+    def states(self, batch: TensorBatch, component: int) -> tuple[TokenStates, Predictions]:
         """Of the tokens of the next sentences (`token`) and of the previous ones (`previous`)."""
-        return {
-            name: (self.backbone.token_logits(states), targets)
-            for name, (states, targets) in self._decoded(batch).items()
-        }
-
-    def losses(self, batch: TensorBatch, component: int = 0) -> dict[str, Tensor]:
-        """Loss name to its sum over the targets [M], a scalar []."""
-        return {
-            name: self.backbone.token_loss(states, targets)
-            for name, (states, targets) in self._decoded(batch).items()
-        }
-
-    def _decoded(self, batch: TensorBatch) -> dict[str, tuple[Tensor, Tensor]]:
-        """Loss name to the states [M, H] that predict tokens, and these tokens [M]."""
         vectors = self.vectors(batch)
         after = self._states(self.next, batch["decoder_input_ids"], vectors)
         before = self._states(self.previous, batch["previous_input_ids"], vectors)
-        return {
+        both = {
             "token": (gather(after, batch["positions"]), batch["targets"]),
             "previous": (gather(before, batch["previous_positions"]), batch["previous_targets"]),
         }
+        return both, {}
 
     def _states(self, decoder: nn.Module, tokens: Tensor, vectors: Tensor) -> Tensor:
         """[N, U, H] of the tokens [N, U] of a neighbouring sentence."""

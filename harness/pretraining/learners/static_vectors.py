@@ -15,19 +15,19 @@ from torch.nn import functional as F
 from harness.models.backbone import Backbone
 from harness.models.static_embeddings import StaticVectors
 from harness.pretraining.learners.learner import Learner, Predictions, gather
+from harness.pretraining.learners.token_learner import TokenLearner, TokenStates
 from harness.pretraining.objectives.loader import TensorBatch
 from harness.pretraining.objectives.outputs import Cooccurrence
 
 
-class CBOW(Learner):
+class CBOW(TokenLearner):
     """Predicts a token from the mean of the vectors around it (Mikolov et al. 2013a, 3.1)."""
 
-    def predictions(self, batch: TensorBatch, component: int = 0) -> Predictions:
+    def states(self, batch: TensorBatch, component: int) -> tuple[TokenStates, Predictions]:
         """Of all tokens of the text."""
         network = cast(StaticVectors, self.backbone.network)
         context = network.context(batch["input_ids"], batch.get("attention_mask"))
-        logits = self.backbone.token_logits(gather(context, batch["positions"]))
-        return {"token": (logits, batch["targets"])}
+        return {"token": (gather(context, batch["positions"]), batch["targets"])}, {}
 
 
 class SampledTokens(Learner):

@@ -7,18 +7,13 @@ from torch import Tensor, nn
 
 from harness.models.backbone import Backbone
 from harness.pretraining.learners.heads import PairHead, SpanBoundary
-from harness.pretraining.learners.learner import (
-    Learner,
-    Predictions,
-    cross_entropies,
-    gather,
-    network_inputs,
-)
+from harness.pretraining.learners.learner import Learner, Predictions, gather, network_inputs
+from harness.pretraining.learners.token_learner import TokenLearner, TokenStates
 from harness.pretraining.objectives.loader import TensorBatch
 from harness.pretraining.objectives.objective import Objective
 
 
-class TokenPrediction(Learner):
+class TokenPrediction(TokenLearner):
     """Token prediction, with optional losses `pair` (NSP or SOP) and `boundary` (SpanBERT).
 
     Objectives differ in the arrays of the batch and in the representation, which a mixture sets for
@@ -40,26 +35,15 @@ class TokenPrediction(Learner):
                 backbone.hidden_size, vocab_size, width, initializer_range
             )
 
-    def predictions(self, batch: TensorBatch, component: int = 0) -> Predictions:
-        """Of tokens, and of pairs and span boundaries if the batch has them."""
-        states = self._states(batch, component)
-        logits = self.backbone.token_logits(gather(states, batch["positions"]))
-        return {"token": (logits, batch["targets"]), **self._of_others(states, batch)}
-
-    def losses(self, batch: TensorBatch, component: int = 0) -> dict[str, Tensor]:
-        """Loss name to its sum over the targets [M], a scalar [], without the logits of all."""
-        states = self._states(batch, component)
-        predicted = gather(states, batch["positions"])
-        token = self.backbone.token_loss(predicted, batch["targets"])
-        return {"token": token, **cross_entropies(self._of_others(states, batch))}
-
-    def _states(self, batch: TensorBatch, component: int) -> Tensor:
+    def states(self, batch: TensorBatch, component: int) -> tuple[TokenStates, Predictions]:
+        """Of tokens, and the predictions of pairs and span boundaries if the batch has them."""
         states: Tensor = self.backbone(
             **network_inputs(batch),
             representation=self.representations[component],
             for_token_head=True,
         ).last_hidden_state
-        return states
+        token = gather(states, batch["positions"]), batch["targets"]
+        return {"token": token}, self._of_others(states, batch)
 
     def _of_others(self, states: Tensor, batch: TensorBatch) -> Predictions:
         """Of pairs and span boundaries, from the states [B, T, H]."""
@@ -84,20 +68,21 @@ class TokenPrediction(Learner):
         return embedding.weight
 
 
-class BiLM(Learner):
+class BiLM(TokenLearner):
     """Predicts the next token from the forward half of a state, the previous one from the other
     (Peters et al. 2018, section 3.1)."""
 
-    def predictions(self, batch: TensorBatch, component: int = 0) -> Predictions:
+    def states(self, batch: TensorBatch, component: int) -> tuple[TokenStates, Predictions]:
         """Of the next tokens (`token`) and of the previous ones (`backward`)."""
         states = self.backbone(**network_inputs(batch)).last_hidden_state
         forward, backward = states.chunk(2, dim=-1)
         ahead = gather(forward, batch["positions"])
         back = gather(backward, batch["backward_positions"])
-        return {
-            "token": (self.backbone.token_logits(ahead), batch["targets"]),
-            "backward": (self.backbone.token_logits(back), batch["backward_targets"]),
+        both = {
+            "token": (ahead, batch["targets"]),
+            "backward": (back, batch["backward_targets"]),
         }
+        return both, {}
 
 
 class Baseline(Learner):
