@@ -9,7 +9,6 @@ from typing import Any, cast
 import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 from torchmetrics import MeanMetric
 
 from harness.pretraining import distributed
@@ -202,18 +201,16 @@ class PretrainingModule(pl.LightningModule):
         if index % distributed.num_ranks() != distributed.rank():
             return
         component = len(self.spec.objectives) - 1
-        for name, (logits, targets) in self.learner.predictions(part, component).items():
+        for name, (loss, right) in self.learner.scores(part, component).items():
             metric = self.learner.metric_prefixes.get(name, name)
-            if metric is not None and len(targets) and (name == "pair") == (dataloader_idx == 1):
+            if metric is not None and len(loss) and (name == "pair") == (dataloader_idx == 1):
                 prefix = f"{metric}_" if metric else ""
-                loss = F.cross_entropy(logits.float(), targets, reduction="none")
                 self._held_out(f"{prefix}loss").update(loss)
                 if name == "token":
                     self._logged(f"{prefix}perplexity", Perplexity).update(loss)
                 if name == "token" and "num_bytes" in part:
                     self._extend_bits_per_byte(loss, part["num_bytes"].sum())
-                right = (logits.argmax(-1) == targets).float()
-                self._held_out(f"{prefix}accuracy").update(right)
+                self._held_out(f"{prefix}accuracy").update(right.float())
 
     def on_validation_epoch_end(self) -> None:
         """Logs the held-out metrics, and the perplexity of the predicted tokens."""

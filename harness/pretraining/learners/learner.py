@@ -15,6 +15,9 @@ from harness.pretraining.objectives.vocabulary import Vocabulary
 
 Predictions = dict[str, tuple[Tensor, Tensor]]
 """Loss name to (logits [M, C], targets [M])."""
+Scores = dict[str, tuple[Tensor, Tensor]]
+"""Loss name to the cross-entropy of each target, in nats, [M], and whether its prediction is
+correct, [M] bool."""
 
 INPUTS = (
     "input_ids",
@@ -72,6 +75,10 @@ class Learner(nn.Module):
         predictions = self.predictions(batch, component)
         return self.losses_of(predictions, batch), correct(predictions)
 
+    def scores(self, batch: TensorBatch, component: int = 0) -> Scores:
+        """The scores of every loss of a batch, without gradients."""
+        return {name: scores(*one) for name, one in self.predictions(batch, component).items()}
+
     def init_from(self, weights: dict[str, Tensor]) -> None:
         """Loads the weights of a saved network, by name."""
         self.backbone.network.load_state_dict(weights)
@@ -92,6 +99,13 @@ def cross_entropies(predictions: Predictions) -> dict[str, Tensor]:
 def correct(predictions: Predictions) -> dict[str, Tensor]:
     """Loss name to whether the most likely alternative is the target, [M] bool."""
     return {name: most_likely(logits) == targets for name, (logits, targets) in predictions.items()}
+
+
+def scores(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """The cross-entropy of each target, [M] in float32, and whether it is the most likely one, [M]
+    bool, from logits [M, C]."""
+    nats = F.cross_entropy(logits.float(), targets, reduction="none")
+    return nats, most_likely(logits) == targets
 
 
 def network_inputs(batch: TensorBatch) -> TensorBatch:

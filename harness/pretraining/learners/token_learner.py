@@ -3,9 +3,18 @@
 Shapes: M predictions, H hidden size.
 """
 
+import torch
 from torch import Tensor
 
-from harness.pretraining.learners.learner import Learner, Predictions, correct, cross_entropies
+from harness.models.backbone import MIN_LOGITS
+from harness.pretraining.learners.learner import (
+    Learner,
+    Predictions,
+    Scores,
+    correct,
+    cross_entropies,
+    scores,
+)
 from harness.pretraining.objectives.loader import TensorBatch
 
 TokenStates = dict[str, tuple[Tensor, Tensor]]
@@ -44,3 +53,17 @@ class TokenLearner(Learner):
         losses = {name: loss for name, (loss, _) in found.items()}
         hits = {name: one for name, (_, one) in found.items()}
         return {**losses, **cross_entropies(others)}, {**hits, **correct(others)}
+
+    def scores(self, batch: TensorBatch, component: int = 0) -> Scores:
+        """The scores of every loss of a batch, without gradients or the logits of all tokens."""
+        tokens, others = self.states(batch, component)
+        found = {name: self._scores(*one) for name, one in tokens.items()}
+        return {**found, **{name: scores(*one) for name, one in others.items()}}
+
+    def _scores(self, states: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """Of tokens [M] from states [M, H], in parts."""
+        rows = max(1, MIN_LOGITS // self.backbone.network.config.vocab_size)
+        parts = zip(states.split(rows), targets.split(rows), strict=True)
+        found = [scores(self.backbone.token_logits(part), one) for part, one in parts]
+        nats, right = (torch.cat(side) for side in zip(*found, strict=True))
+        return nats, right

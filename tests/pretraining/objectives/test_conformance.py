@@ -11,19 +11,22 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+from torch.nn import functional as F
 
 from harness.core.compute import Compute
 from harness.data.corpora.packing import Packing
 from harness.data.corpora.token_stream import TokenStream
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
-from harness.models import MODELS, Size
+from harness.models import MODELS, Size, backbone
 from harness.pretraining.budget import Budget, Phase
+from harness.pretraining.learners import token_learner
 from harness.pretraining.learners.factory import make_learner
 from harness.pretraining.learners.learner import Learner
 from harness.pretraining.module import PretrainingModule
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.batches import BatchMaker
+from harness.pretraining.objectives.held_out import has_held_out_loss
 from harness.pretraining.objectives.loader import to_step
 from harness.pretraining.objectives.micro_batches import split
 from harness.pretraining.objectives.objective import AnyObjective, Objective, parts_of
@@ -351,6 +354,35 @@ def test_the_first_loss_is_that_of_uniform_guessing(name: str) -> None:
     for key in ("pair", "replaced", "sampled"):
         if key in means:
             assert means[key] == pytest.approx(math.log(2), rel=0.2)
+
+
+@EVERY
+def test_losses_and_scores_in_parts_are_those_of_all_logits(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, learner = learner_of(name)
+    learner.eval()
+    made = maker(name)
+    step = to_step(made.batch(0), 100_000, made.component(0))
+    batch = step.parts[0]
+    with torch.no_grad():
+        predictions = learner.predictions(batch, step.component)
+        sums = learner.losses_of(predictions, batch)
+    for module in (backbone, token_learner):
+        monkeypatch.setattr(module, "MIN_LOGITS", 3 * VOCAB)
+    losses, hits = learner(batch, step.component, measured=True)
+    torch.testing.assert_close(losses, sums)
+    torch.testing.assert_close(learner(batch, step.component)[0], sums)
+    if not has_held_out_loss(OBJECTIVES[name].components[-1][1]):
+        return
+    with torch.no_grad():
+        scores = learner.scores(batch, step.component)
+    assert scores.keys() == hits.keys() == predictions.keys()
+    for key, (logits, targets) in predictions.items():
+        nats = F.cross_entropy(logits, targets, reduction="none")
+        torch.testing.assert_close(scores[key][0], nats)
+        right = logits.argmax(1) == targets
+        assert right.equal(scores[key][1]) and right.equal(hits[key])
 
 
 @EVERY
