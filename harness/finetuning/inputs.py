@@ -85,6 +85,13 @@ class Encoded:
         return len(self.input_ids) if self.first_rows is None else len(self.first_rows) - 1
 
     @property
+    def rows_per_item(self) -> np.ndarray:
+        """[num_items] number of rows of each item."""
+        if self.first_rows is None:
+            return np.ones(len(self.input_ids), dtype=np.int64)
+        return np.diff(self.first_rows)
+
+    @property
     def lengths(self) -> np.ndarray:
         """[num_items] length of the longest row of each item."""
         lengths = self.input_ids.lengths

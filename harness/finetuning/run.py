@@ -16,6 +16,7 @@ from harness.core.compute import DEFAULT_COMPUTE, Compute
 from harness.finetuning.adaptation import ADAPTATIONS, Adaptation
 from harness.finetuning.compatibility import auxiliary_problem
 from harness.finetuning.costs import Costs, measure
+from harness.finetuning.evaluation_batches import MAX_ITEMS, evaluation_batches
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Batch, Encoded
 from harness.finetuning.methods import adapt
@@ -49,8 +50,6 @@ from harness.models.embedding_noise import perturb, uniform
 from harness.models.encoder_part import EncoderPart
 from harness.pretraining.trainer import CALLBACKS, choose_kernels, make_trainer, seed_torch
 from harness.tasks.examples import Examples
-
-EVALUATION_BATCH = 256
 
 
 @dataclass(frozen=True)
@@ -285,13 +284,11 @@ def _of_each_item(
     """What `found_of` finds for each item of a batch, in the order of `data`."""
     model.eval()
     device = next(model.parameters()).device
-    order = np.argsort(data.lengths, kind="stable")
     of_items: list[Any] = [None] * data.num_items
-    size = EVALUATION_BATCH
-    if head.reads_documents and data.first_rows is not None:
-        size = max(1, size // int(np.diff(data.first_rows).max()))
-    for start in range(0, len(order), size):
-        items = order[start : start + size]
+    most = MAX_ITEMS
+    if head.reads_documents and data.num_items:
+        most = max(1, most // int(data.rows_per_item.max()))
+    for items in evaluation_batches(data, most):
         batch = {name: value.to(device) for name, value in head.collate(data, items).items()}
         with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16-mixed"):
             found = found_of(batch)

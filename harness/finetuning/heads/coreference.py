@@ -102,10 +102,9 @@ class Coreference(TaskHead):
     def labels(self, data: Encoded, items: np.ndarray, batch: Batch) -> Batch:
         """`words` [W, 5]: document, segment, sentence of the segment, first and last token;
         `mentions` [M, 4]: document, entity, and first and last word in the document."""
-        assert data.first_rows is not None and data.positions is not None
-        assert isinstance(data.targets, Ragged)
+        assert data.positions is not None and isinstance(data.targets, Ragged)
         words, mentions = [], []
-        owners = np.repeat(np.arange(len(items)), np.diff(data.first_rows)[items])
+        owners = np.repeat(np.arange(len(items)), data.rows_per_item[items])
         for row, (owner, segment) in enumerate(zip(owners, data.rows(items), strict=True)):
             sentence, first, last = data.positions[segment].reshape(-1, WORD_FIELDS).T
             places = np.broadcast_arrays(owner, row, sentence, first, last)

@@ -36,8 +36,7 @@ class MultipleChoice(TaskHead):
 
     def labels(self, data: Encoded, items: np.ndarray, batch: Batch) -> Batch:
         """`labels` and `num_choices`, both [B]."""
-        assert data.first_rows is not None
-        counts = torch.from_numpy(np.diff(data.first_rows)[items])
+        counts = torch.from_numpy(data.rows_per_item[items])
         return super().labels(data, items, batch) | {"num_choices": counts}
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:

@@ -212,7 +212,7 @@ def test_neither_batch_size_nor_order_changes_predictions(
     model = head.make_model(make_backbone(family, reading, tokenizer), ADAPTATIONS["full"])
 
     def predicted(batch_size: int, order: np.ndarray) -> np.ndarray:
-        monkeypatch.setattr(run, "EVALUATION_BATCH", batch_size)
+        monkeypatch.setattr(run, "MAX_ITEMS", batch_size)
         some = examples.take(order)
         found = np.empty(len(order), dtype=object)
         found[order] = column(list(predict(model, head, head.encode(some), some)))
