@@ -199,8 +199,7 @@ class Backbone(nn.Module):
             ValueError: the network has no token head.
         """
         if (head := self._head_in_parts(states, targets)) is not None:
-            hits = head.most_likely(states, MIN_LOGITS) == targets
-            return head.cross_entropy(states, targets), hits
+            return head.cross_entropy_and_hits(states, targets)
         logits = self.token_logits(states)
         loss = F.cross_entropy(logits.float(), targets, reduction="sum")
         return loss, most_likely(logits) == targets

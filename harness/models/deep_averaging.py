@@ -14,6 +14,7 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from harness.models import Architecture, Size
 from harness.models.blueprints import Blueprint, Tokens
+from harness.models.token_heads import LinearHead
 
 MULTIPLIER = 116_049_371
 """By which fastText's hash of word n-grams multiplies that of the words before (facebookresearch/
@@ -134,10 +135,6 @@ class Dan(PreTrainedModel):
         kept = real & (torch.rand(real.shape, device=real.device) >= self.config.dropout)
         return torch.where(kept.any(1, keepdim=True), kept, real)
 
-    def token_logits(self, states: Tensor) -> Tensor:
-        """[..., V] logits from states [..., H]."""
-        return F.linear(states, self.embeddings.weight)
-
 
 def bigram_buckets(input_ids: Tensor, pad: int, number: int) -> Tensor:
     """[B, T] bucket, below `number`, of the bigram of each token [B, T] and the one before it; the
@@ -159,4 +156,4 @@ def _config(architecture: Architecture, size: Size, tokens: Tokens) -> DanConfig
     )
 
 
-DAN = Blueprint(_config, Dan, lambda n: n.token_logits, stack=lambda n: n)
+DAN = Blueprint(_config, Dan, lambda n: LinearHead(n.embeddings.weight), stack=lambda n: n)

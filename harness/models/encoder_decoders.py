@@ -151,7 +151,7 @@ def _t5_head(network: Any) -> Head:
         is_tied = network.config.scale_decoder_outputs
         return states * network.config.d_model**-0.5 if is_tied else states
 
-    return LinearHead(network.lm_head, scaled)
+    return LinearHead.of(network.lm_head, scaled)
 
 
 def _bart_fields(architecture: Architecture, size: Size, tokens: Tokens) -> dict[str, Any]:
@@ -211,7 +211,7 @@ def _transformer(architecture: Architecture, size: Size, tokens: Tokens) -> Mari
 
 
 def _bart_head(network: Any) -> Head:
-    return lambda states: network.lm_head(states) + network.final_logits_bias
+    return LinearHead(network.lm_head.weight, network.final_logits_bias[0])
 
 
 ENCODER_DECODERS: dict[str, Blueprint] = {

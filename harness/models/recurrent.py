@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 from transformers import PreTrainedConfig, PreTrainedModel
 from transformers import initialization as init
 from transformers.modeling_outputs import BaseModelOutput
@@ -16,6 +15,7 @@ from transformers.modeling_outputs import BaseModelOutput
 from harness.models import Architecture, Size
 from harness.models.blueprints import Blueprint, Tokens
 from harness.models.character_convolutions import CharacterConvolutions
+from harness.models.token_heads import LinearHead
 
 Layer = Callable[[Tensor], Tensor]
 
@@ -161,15 +161,6 @@ class Lstm(PreTrainedModel):
             out.append(states)
         return out
 
-    def token_logits(self, states: Tensor) -> Tensor:
-        """[..., V] logits from states, [..., H/2] of either direction of ELMo, else [..., H]."""
-        states = self.dropout(states)
-        if self.output is None:
-            assert isinstance(self.embeddings, nn.Embedding)
-            return F.linear(states, self.embeddings.weight)
-        logits: Tensor = self.output(states)
-        return logits
-
 
 class BiLstmConfig(LstmConfig):
     """Configuration of `BiLstm`."""
@@ -267,6 +258,13 @@ def reordered(states: Tensor, order: Tensor) -> Tensor:
     return states.gather(1, order.expand_as(states))
 
 
+def _head(network: Lstm) -> LinearHead:
+    if network.output is not None:
+        return LinearHead.of(network.output, network.dropout)
+    assert isinstance(network.embeddings, nn.Embedding)
+    return LinearHead(network.embeddings.weight, transform=network.dropout)
+
+
 def _blueprint(network: type[Lstm]) -> Blueprint:
     def config(architecture: Architecture, size: Size, tokens: Tokens) -> LstmConfig:
         made: LstmConfig = network.config_class(
@@ -283,7 +281,7 @@ def _blueprint(network: type[Lstm]) -> Blueprint:
         )
         return made
 
-    return Blueprint(config, network, lambda n: n.token_logits, stack=lambda n: n)
+    return Blueprint(config, network, _head, stack=lambda n: n)
 
 
 RECURRENT: dict[str, Blueprint] = {

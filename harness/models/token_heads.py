@@ -5,11 +5,16 @@ Shapes: M predictions, H hidden size, V vocabulary.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Self
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from harness.models.summed_cross_entropy import SummedCrossEntropy
+
+LOGITS_AT_ONCE = 2**24
+"""Logits that are in memory together where no gradients are computed."""
 
 
 def _identity(states: Tensor) -> Tensor:
@@ -18,41 +23,51 @@ def _identity(states: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class LinearHead:
-    """A function of [..., H] states to [..., V] logits whose last step is a linear layer."""
+    """A function of [..., H] states to [..., V] logits whose last step is linear."""
 
-    output: nn.Linear
+    weight: Tensor
+    """[V, H]."""
+    bias: Tensor | None = None
+    """[V]."""
     transform: Callable[[Tensor], Tensor] = _identity
     """The steps before it."""
 
+    @classmethod
+    def of(cls, layer: nn.Linear, transform: Callable[[Tensor], Tensor] = _identity) -> Self:
+        """The head with a linear layer as its last step."""
+        return cls(layer.weight, layer.bias, transform)
+
     def __call__(self, states: Tensor) -> Tensor:
         """[..., V] logits."""
-        logits: Tensor = self.output(self.transform(states))
-        return logits
+        return F.linear(self.transform(states), self.weight, self.bias)
 
     def cross_entropy(self, states: Tensor, targets: Tensor) -> Tensor:
         """Scalar sum of the cross-entropies of `targets` [M] by `states` [M, H].
 
         Equals that of the logits up to rounding, but the memory does not have to hold all.
         """
+        return self._cross_entropy(self.transform(states), targets)
+
+    def cross_entropy_and_hits(self, states: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """As `cross_entropy`, and whether the most likely token is the target, [M] bool."""
         states = self.transform(states)
+        hits = self._most_likely(states) == targets
+        return self._cross_entropy(states, targets), hits
+
+    def _cross_entropy(self, states: Tensor, targets: Tensor) -> Tensor:
+        """Of transformed states [M, H]."""
         device = states.device.type
         dtype = states.dtype
         if torch.is_autocast_enabled(device):
             dtype = torch.get_autocast_dtype(device)
-        loss: Tensor = SummedCrossEntropy.apply(
-            states, self.output.weight, self.output.bias, targets, dtype
-        )
+        loss: Tensor = SummedCrossEntropy.apply(states, self.weight, self.bias, targets, dtype)
         return loss
 
     @torch.no_grad()
-    def most_likely(self, states: Tensor, num_logits: int) -> Tensor:
-        """[M] the most likely token of each of `states` [M, H].
-
-        Args:
-            num_logits: that are computed at once.
-        """
-        parts = states.split(max(1, num_logits // self.output.out_features))
-        return torch.cat([most_likely(self(part)) for part in parts])
+    def _most_likely(self, states: Tensor) -> Tensor:
+        """[M] the most likely token of each of the transformed states [M, H]."""
+        parts = states.split(max(1, LOGITS_AT_ONCE // len(self.weight)))
+        return torch.cat([most_likely(F.linear(one, self.weight, self.bias)) for one in parts])
 
 
 def most_likely(logits: Tensor) -> Tensor:

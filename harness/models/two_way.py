@@ -7,13 +7,13 @@ Shapes: B sequences, T tokens, H hidden size, V vocabulary.
 from typing import Any, cast
 
 from torch import Tensor, nn
-from torch.nn import functional as F
 from transformers import GPT2Config, GPT2Model, PreTrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 
 from harness.models import Architecture, Size
 from harness.models.blueprints import Blueprint, Tokens
 from harness.models.recurrent import joined, reordered, reversal
+from harness.models.token_heads import LinearHead
 
 
 class TwoWayConfig(PreTrainedConfig):
@@ -108,10 +108,6 @@ class TwoWay(PreTrainedModel):
             hidden_states=tuple(joined(*pair, order) for pair in layers) or None,
         )
 
-    def token_logits(self, states: Tensor) -> Tensor:
-        """[..., V] logits from [..., H/2] states of either direction."""
-        return F.linear(states, self.embeddings.weight)
-
 
 def _gpt2(config: TwoWayConfig) -> Any:
     """One direction, without token embeddings of its own."""
@@ -134,5 +130,5 @@ def _config(architecture: Architecture, size: Size, tokens: Tokens) -> TwoWayCon
     )
 
 
-TWO_WAY = Blueprint(_config, TwoWay, lambda n: n.token_logits, stack=lambda n: n)
+TWO_WAY = Blueprint(_config, TwoWay, lambda n: LinearHead(n.embeddings.weight), stack=lambda n: n)
 """Its head takes states of one direction, [..., H/2]."""

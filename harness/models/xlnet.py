@@ -46,5 +46,5 @@ def _stack(network: XLNetLMHeadModel) -> Callable[..., BaseModelOutput]:
 
 
 XLNET: dict[str, Blueprint] = {
-    "xlnet": Blueprint(_config, XLNetLMHeadModel, lambda n: LinearHead(n.lm_loss), _stack),
+    "xlnet": Blueprint(_config, XLNetLMHeadModel, lambda n: LinearHead.of(n.lm_loss), _stack),
 }

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from harness.models import FAMILIES, MODELS, Size, backbone, summed_cross_entropy
+from harness.models import FAMILIES, MODELS, Size, backbone, summed_cross_entropy, token_heads
 from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
 from harness.models.build import build
@@ -36,7 +36,7 @@ def gradients(loss: Tensor, output: nn.Linear, states: Tensor) -> list[Tensor]:
 @given(rows=st.integers(0, 9), part=st.integers(1, 10), bias=st.booleans())
 def test_equals_the_cross_entropy_of_all_logits(rows: int, part: int, bias: bool) -> None:
     output, states, targets = case(rows, bias)
-    head = LinearHead(output, torch.tanh)
+    head = LinearHead.of(output, torch.tanh)
     whole = F.cross_entropy(head(states), targets, reduction="sum")
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(summed_cross_entropy.PART_OF_CPU, torch.float32, part * 11)
@@ -50,7 +50,7 @@ def test_equals_the_cross_entropy_of_all_logits(rows: int, part: int, bias: bool
 def test_autocast_rounds_as_torch_does() -> None:
     """To bf16 are rounded the operands of products, and the logits and their gradients."""
     output, states, targets = case(300, bias=True)
-    head = LinearHead(output)
+    head = LinearHead.of(output)
     with torch.autocast("cpu", torch.bfloat16):
         whole = F.cross_entropy(head(states).float(), targets, reduction="sum")
         parts = head.cross_entropy(states, targets)
@@ -72,7 +72,7 @@ def test_on_a_cpu_as_elsewhere(dtype: torch.dtype, monkeypatch: pytest.MonkeyPat
 
     def found() -> list[Tensor]:
         with torch.autocast("cpu", torch.bfloat16, enabled=dtype == torch.bfloat16):
-            return gradients(LinearHead(output).cross_entropy(states, targets), output, states)
+            return gradients(LinearHead.of(output).cross_entropy(states, targets), output, states)
 
     on_cpu = found()
     monkeypatch.setattr(summed_cross_entropy, "_sums_on_cpu", summed_cross_entropy._sums)
@@ -88,7 +88,7 @@ def test_targets_without_probability(dtype: torch.dtype) -> None:
     with torch.no_grad():
         output.bias[targets[:3]] -= 1000.0
     with torch.autocast("cpu", torch.bfloat16, enabled=dtype == torch.bfloat16):
-        found = LinearHead(output).cross_entropy(states, targets)
+        found = LinearHead.of(output).cross_entropy(states, targets)
         whole = F.cross_entropy(output(states).float(), targets, reduction="sum")
     assert found > 2000
     torch.testing.assert_close(found, whole, rtol=1e-3, atol=0.0)
@@ -99,13 +99,13 @@ def test_no_number_is_hidden() -> None:
     output, states, targets = case(3, bias=False)
     with torch.no_grad():
         output.weight[0, 0] = torch.nan
-    assert LinearHead(output).cross_entropy(states, targets).isnan()
+    assert LinearHead.of(output).cross_entropy(states, targets).isnan()
 
 
 def test_weights_that_are_not_trained_have_no_gradient() -> None:
     output, states, targets = case(4, bias=True)
     output.requires_grad_(False)
-    LinearHead(output).cross_entropy(states, targets).backward()
+    LinearHead.of(output).cross_entropy(states, targets).backward()
     assert output.weight.grad is None and states.grad is not None
 
 
@@ -142,7 +142,8 @@ def test_every_family_has_the_most_likely_tokens_of_its_logits(
     targets[::2] += 1  # of these, none is the most likely one
     targets %= 40
     expected = F.cross_entropy(logits, targets, reduction="sum")
-    for least in (3 * 40, 10**9):  # three at a time, or all at once
+    monkeypatch.setattr(token_heads, "LOGITS_AT_ONCE", 3 * 40)
+    for least in (0, 10**9):
         monkeypatch.setattr(backbone, "MIN_LOGITS", least)
         loss, hits = network.token_loss_and_hits(states, targets)
         torch.testing.assert_close(loss, expected)
@@ -172,7 +173,7 @@ def test_rows_that_are_added_for_a_gpu_change_nothing(
     monkeypatch: pytest.MonkeyPatch, bias: bool, dtype: torch.dtype
 ) -> None:
     output, states, targets = case(5, bias)
-    head = LinearHead(output)
+    head = LinearHead.of(output)
     padded = summed_cross_entropy._padded(output.weight, output.bias)
 
     def loss() -> Tensor:

@@ -6,7 +6,7 @@ Shapes: M predictions, H hidden size.
 import torch
 from torch import Tensor
 
-from harness.models.backbone import MIN_LOGITS
+from harness.models.token_heads import LOGITS_AT_ONCE
 from harness.pretraining.learners.learner import (
     Learner,
     Predictions,
@@ -62,7 +62,7 @@ class TokenLearner(Learner):
 
     def _scores(self, states: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         """Of tokens [M] from states [M, H], in parts."""
-        rows = max(1, MIN_LOGITS // self.backbone.network.config.vocab_size)
+        rows = max(1, LOGITS_AT_ONCE // self.backbone.network.config.vocab_size)
         parts = zip(states.split(rows), targets.split(rows), strict=True)
         found = [scores(self.backbone.token_logits(part), one) for part, one in parts]
         nats, right = (torch.cat(side) for side in zip(*found, strict=True))

@@ -45,10 +45,10 @@ def test_losses_are_those_of_two_language_models(family: str) -> None:
         states = backbone(row[None, :length]).last_hidden_state[0]
         real = row[:length]
         ahead.append(
-            F.cross_entropy(network.token_logits(states[:-1, :8]), real[1:], reduction="sum")
+            F.cross_entropy(backbone.token_logits(states[:-1, :8]), real[1:], reduction="sum")
         )
         back.append(
-            F.cross_entropy(network.token_logits(states[1:, 8:]), real[:-1], reduction="sum")
+            F.cross_entropy(backbone.token_logits(states[1:, 8:]), real[:-1], reduction="sum")
         )
     losses = learner(batch)[0]
     torch.testing.assert_close(losses["token"], torch.stack(ahead).sum())

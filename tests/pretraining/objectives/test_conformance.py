@@ -18,7 +18,7 @@ from harness.data.corpora.packing import Packing
 from harness.data.corpora.token_stream import TokenStream
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
-from harness.models import MODELS, Size, backbone
+from harness.models import MODELS, Size, backbone, token_heads
 from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.learners import token_learner
 from harness.pretraining.learners.factory import make_learner
@@ -368,8 +368,9 @@ def test_losses_and_scores_in_parts_are_those_of_all_logits(
     with torch.no_grad():
         predictions = learner.predictions(batch, step.component)
         sums = learner.losses_of(predictions, batch)
-    for module in (backbone, token_learner):
-        monkeypatch.setattr(module, "MIN_LOGITS", 3 * VOCAB)
+    for module in (token_heads, token_learner):
+        monkeypatch.setattr(module, "LOGITS_AT_ONCE", 3 * VOCAB)
+    monkeypatch.setattr(backbone, "MIN_LOGITS", 0)
     losses, hits = learner(batch, step.component, measured=True)
     torch.testing.assert_close(losses, sums)
     torch.testing.assert_close(learner(batch, step.component)[0], sums)

@@ -217,7 +217,7 @@ def test_two_ways_are_their_forward_reader(family: str) -> None:
     def oracle(text: Text) -> float:
         ids = row(text)
         forward = network(torch.tensor([ids])).last_hidden_state[0, :, :16]
-        logits = network.token_logits(forward)
+        logits = backbone.token_logits(forward)
         return sum(log_p(logits[i], ids[i + 1]) for i in range(len(ids) - 1))
 
     assert scores(backbone, TEXTS) == pytest.approx([oracle(text) for text in TEXTS], abs=1e-4)
