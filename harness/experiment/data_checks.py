@@ -72,18 +72,20 @@ def _arm_problems(arm: Arm) -> Problems:
 def _text_problems(text: Corpus | None, *field: str) -> Problems:
     """A corpus without its files, with one that cannot be read, or without the texts that its
     steps remove."""
+    place = ".".join(("pretrain", *field))
     try:
         if text is not None:
             load_corpus.fingerprint(text)
             check_readable(text)
     except ValueError as error:
-        message = str(error).replace("corpus.", f"{'.'.join(field)}.", 1)
-        yield ("pretrain", *field, "path"), f"pretrain.{message}"
+        start, _, rest = str(error).partition("corpus.")
+        problem = f"{place}: {error}" if start else f"{place}.{rest}"
+        yield ("pretrain", *field, "path"), problem
     try:
         for suite in decontaminated(text) if text is not None else ():
             evaluation_fingerprints(suite)
     except ValueError as error:
-        yield ("pretrain", *field, "steps"), f"pretrain.{'.'.join(field)}.steps: {error}"
+        yield ("pretrain", *field, "steps"), f"{place}.steps: {error}"
 
 
 def _too_few_documents(run: Pretrain) -> Problems:

@@ -1,7 +1,7 @@
 """The power of a plan's seeds, against statsmodels and hand computation."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +13,9 @@ import pytest
 from statsmodels.stats.power import TTestPower
 from typer.testing import CliRunner
 
-from harness.analysis.power import PRIORS, power_line
+from harness.analysis.averages import get_average
+from harness.analysis.columns import part_of_suite, terms_of
+from harness.analysis.power import PARTS, PRIORS, power_line
 from harness.analysis.seed_spread import measured_spread
 from harness.analysis.statistics.variance import (
     Components,
@@ -116,7 +118,7 @@ def test_margins_and_deviations_of_the_same_checkpoints_are_those_of_the_paired_
 
 
 def test_arms_that_share_worlds_are_paired_as_in_reports() -> None:
-    """With 3 worlds, the unpaired figure (12.6) is one that the paired test detects in 62 %."""
+    """With 3 worlds, the unpaired figure (16.8) is one that the paired test detects in 62 %."""
     line = power_line_of(planned(seeds={"pretrain": 3, "world": "per_seed"}))
     effect = TTestPower().solve_power(nobs=3, alpha=0.05, power=0.8)
     assert detectable(line) == pytest.approx(effect * np.sqrt(2) * PRIORS["micro-glue"], abs=0.05)
@@ -250,6 +252,47 @@ def test_no_line_for_one_arm() -> None:
 
 def test_every_prior_is_of_a_suite() -> None:
     assert set(PRIORS) <= {name.rpartition("-v")[0] for name in SUITES}
+
+
+def reported() -> Iterator[tuple[str, bool, str, pd.Series]]:
+    """Suite without its version, whether some of its tasks are left out, arm, and the averages in
+    points by pretraining seed, over the first fine-tuning seed, of each arm of the reports."""
+    for path in sorted((ROOT / "reports").glob("**/scores.csv")):
+        frame = pd.read_csv(path).query("pretrain_fraction == 1 and finetune_seed == 0")
+        for name in SUITES.keys() & set(frame["suite"]):
+            own = frame[frame["suite"] == name]
+            suite = part_of_suite(SUITES[name], sorted(own["task"].unique()))
+            cells = own.pivot(
+                index=["arm", "pretrain_seed"], columns=["task", "split", "metric"], values="value"
+            )
+            terms = [
+                np.mean([cells[c.task, c.split, m] for c in term for m in c.metrics], axis=0)
+                for term in terms_of(get_average(suite.average), suite)
+            ]
+            averages = pd.Series(100 * np.mean(terms, axis=0), cells.index).dropna()
+            is_part = set(own["task"]) != set(SUITES[name].tasks)
+            for arm, values in averages.groupby("arm"):
+                yield name.rpartition("-v")[0], is_part, str(arm), values
+
+
+def test_priors_are_the_spread_of_the_committed_reports() -> None:
+    found: dict[str, list[float]] = {}
+    for family, is_part, arm, values in reported():
+        varies = values.nunique() > 1 and not (family in PARTS and "electra" in arm)
+        if family in PRIORS and is_part == (family in PARTS) and varies:
+            found.setdefault(family, []).append(values.var(ddof=1))
+    spreads = {family: np.sqrt(np.mean(variances)) for family, variances in found.items()}
+    assert spreads == pytest.approx(PRIORS, rel=0.2)
+    line = power_line(planned(evaluate={"suite": "glue-v1"}))
+    assert line and line.endswith("0.8 points in committed reports on some tasks of glue")
+
+
+def test_the_documented_power_is_that_of_the_prior() -> None:
+    line = power_line(planned(evaluate={"suite": "glue-v1"})) or ""
+    least, *more = re.findall(r"(?:from about|seeds from) ([\d.]+)", line)
+    text = "it is {} points with 3 seeds, {} with 5 and {} with 10, where seeds spread by {} points"
+    docs = (ROOT / "docs" / "statistics.md").read_text().replace("\n", " ")
+    assert text.format(least, *more, PRIORS["glue"]) in docs
 
 
 def test_the_command_reads_the_store_that_it_is_given(

@@ -361,6 +361,17 @@ def test_missing_data_has_a_line(valid: Path, monkeypatch: pytest.MonkeyPatch) -
     assert task.startswith("--set evaluate.tasks=[rte]: rte: HARNESS_DATA must contain a folder")
 
 
+def test_a_missing_mirror_of_a_corpus_is_named_with_its_field(
+    valid: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HARNESS_DATA", str(tmp_path))
+    given = "pretrain.held_out={source: hub, path: me/mine}"
+    with pytest.raises(DeclarationError) as caught:
+        load(valid, [given], with_data=True)
+    (problem,) = caught.value.problems
+    assert problem.startswith(f"--set {given}: pretrain.held_out: HARNESS_DATA must contain")
+
+
 def test_a_corpus_of_one_document_is_refused_before_a_run(valid: Path, tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
     text.write_text("A tiger is a cat.\nIt is large.\n")
