@@ -357,6 +357,7 @@ def test_a_pruner_that_the_epochs_do_not_suit_is_found(
         ({"strategy": "ddp", "devices": 1}, True),
         ({"strategy": "fsdp", "devices": 2}, False),
         ({"strategy": "fsdp", "devices": "auto"}, False),
+        ({"strategy": "fsdp", "num_nodes": 2}, False),
         ({"devices": 1}, False),
     ],
 )
