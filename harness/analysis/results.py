@@ -67,13 +67,24 @@ class Results:
         """
         name, done = self.experiment.name, len(self.finished)
         if not done:
-            raise ValueError(f"{name} was never run in the store {self.store.root}: run it first")
+            raise ValueError(f"{self.unfinished}: run it first")
         if scores and self.plan.finetune_runs and not self.scored:
             raise ValueError(
                 f"{name} has no scores yet: {done} of {len(self.plan.stages)} stages are done, but "
                 "no fine-tuning run; 'harness status' shows them"
             )
         return self
+
+    @property
+    def unfinished(self) -> str:
+        """Why no stage is finished: the experiment was never run, or had other stages."""
+        name, store = self.experiment.name, self.store
+        if not store.tracked(name):
+            return f"{name} was never run in the store {store.root}"
+        return (
+            f"{name} was run in the store {store.root}, but no stage of it as declared now is "
+            "finished ('harness plan' names what changed, 'harness status --all' what failed)"
+        )
 
     def of_first_seeds(self, number: int, coverage: float) -> "Results":
         """The results of the first pretraining seeds of each arm, with intervals of a coverage."""

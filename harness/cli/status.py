@@ -38,8 +38,7 @@ def status(
             options.out.print(f"{stage.key}  {_line(stage)}")
     elif (stages["state"] == "waiting").all():
         left = number_of(len(stages), "stage")
-        never = f"{study.name} was never run in the store {store}: {left} to compute"
-        options.out.print(never)
+        options.out.print(f"{study.results.unfinished}: {left} to compute")
         return
     else:
         _print_summary(stages)

@@ -153,5 +153,17 @@ def test_plan_and_command_name_them(store: Store, tmp_path: Path) -> None:
     assert "no unfinished stage was finished before a change" in run("adopt")
 
 
+def test_commands_do_not_say_that_a_changed_experiment_was_never_run(
+    filled: Store, tmp_path: Path
+) -> None:
+    path = tmp_path / "changed.yaml"
+    path.write_text(harness.declare(EXPERIMENT).experiment.model_dump_json(exclude_unset=True))
+    changed = ("--set", "pretrain.tokenizer.vocab_size=400", "--store", str(filled.root))
+    for command, expected in (("status", 0), ("leaderboard", 2), ("report", 2)):
+        result = CliRunner().invoke(app, [command, str(path), *changed])
+        assert result.exit_code == expected
+        assert f"changed was run in the store {filled.root}, but no stage" in result.output
+
+
 def test_an_empty_store_has_nothing_to_take_over(tmp_path: Path) -> None:
     assert rekeyed(planned(), Store(tmp_path), {}) == []

@@ -303,6 +303,11 @@ def test_missing_data_with_the_command_that_fetches_them(
         (prepared / "dataset_info.json").write_text("{}")
     assert found("missing_data", plan) == []
     assert found("missing_data", planned()) == []
+    texts = {"held_out": "wikitext2", "tokenizer": {"corpus": "wikitext103"}}
+    cleaned = {"source": "microworld", "steps": [{"kind": "decontaminate", "suite": "swag-v1"}]}
+    (line,) = found("missing_data", planned(texts | {"corpus": cleaned}))
+    assert line.startswith("Salesforce/wikitext, swag: neither")
+    assert "harness data fetch Salesforce/wikitext/wikitext-103-v1 allenai/swag/regular," in line
 
 
 SPACE = {"learning_rate": [1e-4, 1e-3], "epochs": [1, 2, 3]}
@@ -357,6 +362,7 @@ def test_a_pruner_that_the_epochs_do_not_suit_is_found(
         ({"strategy": "ddp", "devices": 1}, True),
         ({"strategy": "fsdp", "devices": 2}, False),
         ({"strategy": "fsdp", "devices": "auto"}, False),
+        ({"strategy": "fsdp", "num_nodes": 2}, False),
         ({"devices": 1}, False),
     ],
 )
