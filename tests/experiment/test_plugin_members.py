@@ -161,7 +161,7 @@ def test_a_class_of_a_notebook_has_the_source_of_its_cell() -> None:
         assert plugins.add_plugin(scope["Cell"]) == "Cell"
     finally:
         del linecache.cache["<ipython-input-1>"]
-    assert plugins._loaded["Cell"].digest == plugins._digest(cell.strip().encode())
+    assert plugins._loaded["Cell"].digest == plugins.digest_of(cell.strip().encode())
 
 
 def test_an_error_on_import_has_its_place(tmp_path: Path) -> None:
@@ -170,3 +170,20 @@ def test_an_error_on_import_has_its_place(tmp_path: Path) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011
         plugins.load_plugin("wrong_on_import", tmp_path)
     assert str(caught.value).endswith(f"cannot be imported: KeyError: 'foo' ({file}:2)")
+
+
+def test_an_edit_after_the_import_is_refused(tmp_path: Path) -> None:
+    """A Python session keeps the first version, whose results would pass for those of the edit."""
+    file = tmp_path / "edited_sizes.py"
+    file.write_text("from harness.models import SIZES as KNOWN\nSIZES = {'own': KNOWN['nano']}\n")
+    experiment = tmp_path / "one.yaml"
+    experiment.write_text(
+        "name: one\nquestion: Which?\nplugins: [edited_sizes]\npretrain: {size: own}\n"
+    )
+    harness.load(experiment)
+    with file.open("a") as source:
+        source.write("# another version\n")
+    with pytest.raises(ValueError, match=r"one\.yaml:3: plugins: .* since this process imported"):
+        harness.load(experiment)
+    with pytest.raises(ValueError, match="since this process imported it: start a new process"):
+        plugins.add_plugin("edited_sizes")
