@@ -9,7 +9,7 @@ import pytest
 import harness
 from harness.experiment import plugins
 from harness.tasks import TASKS
-from harness.tasks.task import PluginData
+from harness.tasks.task import Column, PluginData, Suite
 
 SST2 = TASKS["micro-sst2"]
 POMES = PluginData(name="pomes")
@@ -35,6 +35,15 @@ class Taken(harness.Transform):
 
 
 def four(settings: Any, rows: Any, rng: Any, vocabulary: Any) -> Any: ...
+
+
+def suite(*columns: tuple[str, str, str], split: str = "validation") -> dict[str, Suite]:
+    """A suite with columns (name, task, metric)."""
+    made = [
+        Column(name=name, task=task, split=split, metrics=(metric,))
+        for name, task, metric in columns
+    ]
+    return {"own-v1": Suite(name="own-v1", columns=tuple(made), citation="")}
 
 
 ROW = "must be (output, (representation, ...), (transform, ...))"
@@ -102,6 +111,23 @@ ROW = "must be (output, (representation, ...), (transform, ...))"
         (
             {"TASKS": {"one": SST2.model_copy(update={"name": "one", "metrics": ("acuracy",)})}},
             "a_plugin.TASKS['one']: the metric 'acuracy' is not known; did you mean 'accuracy'?",
+        ),
+        ({"SUITES": suite()}, "a_plugin.SUITES['own-v1'] must have columns with different names"),
+        (
+            {"SUITES": suite(("one", "micro-sst2", "accuracy"), ("one", "micro-rte", "accuracy"))},
+            "a_plugin.SUITES['own-v1'] must have columns with different names, but has ['one', 'o",
+        ),
+        (
+            {"SUITES": suite(("one", "micro-sst", "accuracy"))},
+            "a_plugin.SUITES['own-v1']: the task 'micro-sst' is not known; did you mean 'micro-",
+        ),
+        (
+            {"SUITES": suite(("one", "micro-sst2", "f1"))},
+            "a_plugin.SUITES['own-v1']: of micro-sst2 the metric 'f1' is not known",
+        ),
+        (
+            {"SUITES": suite(("one", "micro-sst2", "accuracy"), split="dev")},
+            "a_plugin.SUITES['own-v1']: the split 'dev' is not known",
         ),
         (
             {"SIZES": {}, "COMBINATION": []},
