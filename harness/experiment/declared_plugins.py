@@ -32,7 +32,8 @@ def load_plugins(source: Source) -> None:
     for index, name in _named(source):
         try:
             file = source.place(("plugins", index)).file or source.path
-            load_plugin(name, file.resolve().parent)
+            folder = file.resolve().parent if file.is_file() else Path.cwd()  # of no file
+            load_plugin(name, folder)
             check_unchanged(name)
         except ValueError as error:
             source.report(("plugins", index), f"plugins: {error}")

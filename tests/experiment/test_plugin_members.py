@@ -8,6 +8,9 @@ import pytest
 
 import harness
 from harness.experiment import plugins
+from harness.experiment.declared_plugins import load_plugins
+from harness.experiment.source import Source
+from harness.models import SIZES
 from harness.tasks import TASKS
 from harness.tasks.task import Column, PluginData, Suite
 
@@ -196,6 +199,18 @@ def test_an_error_on_import_has_its_place(tmp_path: Path) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011
         plugins.load_plugin("wrong_on_import", tmp_path)
     assert str(caught.value).endswith(f"cannot be imported: KeyError: 'foo' ({file}:2)")
+
+
+def test_the_plug_ins_of_an_evaluation_are_in_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has no file, and the path of its model is none."""
+    text = "from harness.models import SIZES as KNOWN\nSIZES = {'worked': KNOWN['nano']}\n"
+    (tmp_path / "working_sizes.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    source = Source.parse(Path("evaluate ../models/one"), "plugins: [working_sizes]")
+    load_plugins(source)
+    assert "worked" in SIZES
 
 
 def test_an_edit_after_the_import_is_refused(tmp_path: Path) -> None:
