@@ -5,7 +5,7 @@ from pathlib import Path
 
 from harness.experiment.composition import compose, find
 from harness.experiment.experiment_file import read_text
-from harness.experiment.plugins import load_plugin
+from harness.experiment.plugins import check_unchanged, load_plugin
 from harness.experiment.source import Source
 
 
@@ -26,12 +26,15 @@ def load_plugins(source: Source) -> None:
     """Loads the plug-ins, so that the fields can name their members.
 
     Raises:
-        DeclarationError: one cannot be loaded; the names of its members would be reported, too.
+        DeclarationError: one cannot be loaded, or has changed since; the names of its members would
+            be reported, too.
     """
     for index, name in _named(source):
         try:
             file = source.place(("plugins", index)).file or source.path
-            load_plugin(name, file.resolve().parent)
+            folder = file.resolve().parent if file.is_file() else Path.cwd()  # of no file
+            load_plugin(name, folder)
+            check_unchanged(name)
         except ValueError as error:
             source.report(("plugins", index), f"plugins: {error}")
             source.raise_problems()

@@ -67,6 +67,7 @@ def check_members(
                 )
     _check_transforms(plugin, members)
     _check_metrics(plugin, members)
+    _check_suites(plugin, members)
 
 
 def member_names(registry: str, added: Iterable[Any]) -> frozenset[str]:
@@ -206,3 +207,26 @@ def _check_metrics(plugin: str, members: Mapping[str, Any]) -> None:
     for where, what, name, known in named:
         if name not in known:
             raise ValueError(f"{plugin}.{where}: {unknown_name(what, name, known)}")
+
+
+def _check_suites(plugin: str, members: Mapping[str, Any]) -> None:
+    """Checks that the columns of SUITES have names of their own, and scores of known tasks."""
+    from harness.tasks import TASKS
+
+    known = {**TASKS, **members.get("TASKS", {})}
+    for key, suite in members.get("SUITES", {}).items():
+        where = f"{plugin}.SUITES[{key!r}]"
+        names = [column.name for column in suite.columns]
+        if not names or len(set(names)) < len(names):
+            raise ValueError(f"{where} must have columns with different names, but has {names}")
+        for column in suite.columns:
+            if column.task not in known:
+                raise ValueError(f"{where}: {unknown_name('the task', column.task, known)}")
+            task = known[column.task]
+            splits = [split.name for split in task.evaluation]
+            if column.split not in splits:
+                raise ValueError(f"{where}: {unknown_name('the split', column.split, splits)}")
+            for metric in column.metrics:
+                if metric not in task.metrics:
+                    what = f"of {task.name} the metric"
+                    raise ValueError(f"{where}: {unknown_name(what, metric, task.metrics)}")

@@ -1,9 +1,10 @@
 """The source of plug-ins: of a module its files, of an object its class and its members."""
 
 import ast
+import hashlib
 import inspect
 import linecache
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import is_dataclass
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -20,6 +21,16 @@ def module_files(name: str, module: ModuleType) -> list[Path]:
         raise ValueError(f"the source of the plug-in {name!r} cannot be read: it has no file")
     file = Path(module.__file__)
     return sorted(file.parent.rglob("*.py")) if file.name == "__init__.py" else [file]
+
+
+def joined_source(files: Iterable[Path]) -> bytes:
+    """The content of the files that exist."""
+    return b"\0".join(file.read_bytes() for file in files if file.is_file())
+
+
+def digest_of(source: bytes) -> str:
+    """16 hexadecimal digits."""
+    return hashlib.sha256(source).hexdigest()[:16]
 
 
 def imported_modules(source: bytes) -> Iterator[str]:
@@ -46,6 +57,20 @@ def object_source(name: str, parts: Iterable[Any]) -> bytes:
             f"the source of the plug-in {name!r} cannot be read: put it into a .py file, and list "
             "that file, without its ending, as a plug-in"
         ) from error
+
+
+def parts_of(plugin: Any, registries: Iterable[str]) -> list[Any]:
+    """An object's class, and the classes, functions and values with functions in its registries."""
+    parts: list[Any] = [plugin if inspect.isclass(plugin) else type(plugin)]
+    for registry in registries:
+        members = getattr(plugin, registry, {})
+        for pair in members.items() if isinstance(members, Mapping) else ():
+            parts += [
+                part
+                for part in pair
+                if inspect.isclass(part) or inspect.isfunction(part) or is_dataclass(part)
+            ]
+    return parts
 
 
 def functions_of(member: Any) -> Iterator[FunctionType]:

@@ -1,12 +1,10 @@
 """Plug-ins: modules or objects whose dicts (`TASKS`, `RECIPES`, ...) extend the registries."""
 
-import hashlib
-import inspect
 import sys
 import traceback
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -23,10 +21,13 @@ from harness.experiment.plugin_names import (
     modules_in,
 )
 from harness.experiment.plugin_sources import (
+    digest_of,
     functions_of,
     imported_modules,
+    joined_source,
     module_files,
     object_source,
+    parts_of,
 )
 
 ENTRY_POINTS = "pretraining_harness.plugins"
@@ -111,9 +112,9 @@ def load_plugin(name: str, folder: Path | None = None) -> str:
             raise ValueError(f"the plug-in {name!r} cannot be imported: {problem}") from error
         files = module_files(name, module)
         check_file(name, folder)
-        sources = [file.read_bytes() for file in files]
-        imports = {one for source in sources for one in imported_modules(source)}
-        _add(name, plugin, b"\0".join(sources), files, module.__name__, imports)
+        source = joined_source(files)
+        imports = {one for file in files for one in imported_modules(file.read_bytes())}
+        _add(name, plugin, source, files, module.__name__, imports)
     check_file(name, folder)
     return _loaded[name].digest
 
@@ -130,20 +131,39 @@ def add_plugin(plugin: Any) -> str:
         The plug-in's name, for `Experiment.plugins`.
 
     Raises:
-        ValueError: it has no registry, its source cannot be read, or a member's name is taken.
+        ValueError: it has no registry, its source cannot be read or has changed since it was
+            imported, or a member's name is taken.
     """
     if isinstance(plugin, str | ModuleType):
         name = plugin if isinstance(plugin, str) else plugin.__name__
         load_plugin(name)
+        check_unchanged(name)
         return name
     name = str(getattr(plugin, "__name__", type(plugin).__name__))
-    source = object_source(name, _parts(plugin))
-    if name in _loaded and _loaded[name].digest != _digest(source):
+    parts = parts_of(plugin, REGISTRIES)
+    source = object_source(name, parts)
+    if name in _loaded and _loaded[name].digest != digest_of(source):
         raise ValueError(f"another plug-in {name!r} is loaded already; give this one another name")
     if name not in _loaded:
-        functions = [function for part in _parts(plugin) for function in functions_of(part)]
+        functions = [function for part in parts for function in functions_of(part)]
         _add(name, plugin, source, {function.__code__.co_filename for function in functions})
     return name
+
+
+def check_unchanged(name: str) -> None:
+    """Checks that a loaded plug-in is still that of its files, as an edit in a Python session is
+    not imported again.
+
+    Raises:
+        ValueError: it is not.
+    """
+    loaded = _loaded[name]
+    module = sys.modules.get(loaded.module or "")
+    if module and digest_of(joined_source(module_files(name, module))) != loaded.digest:
+        raise ValueError(
+            f"the source of the plug-in {name!r} has changed since this process imported it: "
+            "start a new process"
+        )
 
 
 def needs_this_process(name: str) -> bool:
@@ -270,11 +290,7 @@ def _add(
     if "TRANSFORMS" in members:
         _rebuild(ConfigModel)
     names = {registry: member_names(registry, added) for registry, added in members.items()}
-    _loaded[name] = Plugin(_digest(source), names, set(map(str, files)), module, imports)
-
-
-def _digest(source: bytes) -> str:
-    return hashlib.sha256(source).hexdigest()[:16]
+    _loaded[name] = Plugin(digest_of(source), names, set(map(str, files)), module, imports)
 
 
 def _rebuild(model: type[ConfigModel]) -> None:
@@ -282,17 +298,3 @@ def _rebuild(model: type[ConfigModel]) -> None:
     for part in model.__subclasses__():
         part.model_rebuild(force=True)
         _rebuild(part)
-
-
-def _parts(plugin: Any) -> list[Any]:
-    """An object's class, and the classes, functions and values with functions in its registries."""
-    parts: list[Any] = [plugin if inspect.isclass(plugin) else type(plugin)]
-    for registry in REGISTRIES:
-        members = getattr(plugin, registry, {})
-        for pair in members.items() if isinstance(members, Mapping) else ():
-            parts += [
-                part
-                for part in pair
-                if inspect.isclass(part) or inspect.isfunction(part) or is_dataclass(part)
-            ]
-    return parts

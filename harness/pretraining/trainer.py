@@ -17,6 +17,7 @@ from pytorch_lightning.utilities import rank_zero_only
 from torch import Tensor, nn
 
 from harness.core.compute import Compute
+from harness.core.errors import MemberError
 from harness.core.memory import give_back_freed_memory, keep_freed_memory, trim_freed_memory
 from harness.models.cpu_attention import attend_by_products
 from harness.models.cpu_layers import replace_layers
@@ -57,10 +58,20 @@ def make_trainer(
             UnreadTokens(),
             UnreadMasks(),
             *callbacks,
-            *(make() for make in CALLBACKS.values()),
+            *(_made(name) for name in CALLBACKS),
         ],
         **settings,
     )
+
+
+def _made(name: str) -> pl.Callback:
+    made = CALLBACKS[name]()
+    if not isinstance(made, pl.Callback):
+        given = type(made).__name__
+        raise MemberError(
+            f"the callback {name!r} must be a Lightning callback, not {given}", CALLBACKS[name]
+        )
+    return made
 
 
 class RankZeroIO(TorchCheckpointIO):

@@ -24,7 +24,7 @@ from harness.tasks.labels import (
     read_labels,
 )
 from harness.tasks.patterns import columns_in, filled, is_pattern
-from harness.tasks.preprocessing import NOWHERE, PREPROCESSORS
+from harness.tasks.preprocessing import NOWHERE, prepared
 from harness.tasks.row_checks import check_rows, is_own
 from harness.tasks.task import (
     HOLDOUT_SPLIT,
@@ -70,7 +70,7 @@ def load_examples(task: Task, split: Split | Literal["train"]) -> Examples:
 def _loaded(task: Task, split: Split) -> Examples:
     columns = _columns(task, split)
     if task.prepare:
-        columns = PREPROCESSORS[task.prepare](columns)
+        columns = prepared(task.prepare, columns)
     examples = _examples(task, split, columns)
     if not len(examples):
         raise ValueError(

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from harness.core.errors import MemberError
 from harness.tasks.annotated_words import (
     Columns,
     marked_predicate,
@@ -234,3 +235,25 @@ CLASSES_KEPT: Mapping[str, int] = {
 }
 """Preprocessor to the number of leading classes whose labels it keeps; all others keep all classes.
 """
+
+
+def prepared(name: str, columns: Columns) -> Columns:
+    """The columns of a split after the preprocessor of this name.
+
+    Raises:
+        MemberError: it returns something else, or columns of unequal lengths.
+        Exception: whatever it raises.
+    """
+    function = PREPROCESSORS[name]
+    found = function(columns)
+    if not isinstance(found, Mapping):
+        given = type(found).__name__
+        raise MemberError(f"the preprocessor {name!r} must return columns, not {given}", function)
+    sizes = {field: len(column) for field, column in found.items()}
+    if len(set(sizes.values())) > 1:
+        raise MemberError(
+            f"the preprocessor {name!r} must return columns of equal lengths, but they have "
+            f"{sizes}",
+            function,
+        )
+    return found

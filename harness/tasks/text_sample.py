@@ -8,7 +8,7 @@ from harness.tasks import loaders
 from harness.tasks.annotated_words import Columns
 from harness.tasks.data_files import first_rows
 from harness.tasks.load_examples import file_of, texts_of
-from harness.tasks.preprocessing import PREPROCESSORS
+from harness.tasks.preprocessing import prepared
 from harness.tasks.task import FileData, MicroworldData, PluginData, StdlibData, Task
 
 
@@ -32,8 +32,8 @@ def sample_texts(task: Task, number: int) -> list[tuple[str, ...]]:
         columns = loaders.load(task.data.name, task.train)
     else:
         return []
-    prepared = PREPROCESSORS[task.prepare](columns) if task.prepare else columns
-    return texts_of(task, prepared)[:number]
+    columns = prepared(task.prepare, columns) if task.prepare else columns
+    return texts_of(task, columns)[:number]
 
 
 def _first_rows(task: Task, data: FileData, number: int) -> Columns:

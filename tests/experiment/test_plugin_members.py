@@ -8,8 +8,11 @@ import pytest
 
 import harness
 from harness.experiment import plugins
+from harness.experiment.declared_plugins import load_plugins
+from harness.experiment.source import Source
+from harness.models import SIZES
 from harness.tasks import TASKS
-from harness.tasks.task import PluginData
+from harness.tasks.task import Column, PluginData, Suite
 
 SST2 = TASKS["micro-sst2"]
 POMES = PluginData(name="pomes")
@@ -35,6 +38,15 @@ class Taken(harness.Transform):
 
 
 def four(settings: Any, rows: Any, rng: Any, vocabulary: Any) -> Any: ...
+
+
+def suite(*columns: tuple[str, str, str], split: str = "validation") -> dict[str, Suite]:
+    """A suite with columns (name, task, metric)."""
+    made = [
+        Column(name=name, task=task, split=split, metrics=(metric,))
+        for name, task, metric in columns
+    ]
+    return {"own-v1": Suite(name="own-v1", columns=tuple(made), citation="")}
 
 
 ROW = "must be (output, (representation, ...), (transform, ...))"
@@ -103,6 +115,23 @@ ROW = "must be (output, (representation, ...), (transform, ...))"
             {"TASKS": {"one": SST2.model_copy(update={"name": "one", "metrics": ("acuracy",)})}},
             "a_plugin.TASKS['one']: the metric 'acuracy' is not known; did you mean 'accuracy'?",
         ),
+        ({"SUITES": suite()}, "a_plugin.SUITES['own-v1'] must have columns with different names"),
+        (
+            {"SUITES": suite(("one", "micro-sst2", "accuracy"), ("one", "micro-rte", "accuracy"))},
+            "a_plugin.SUITES['own-v1'] must have columns with different names, but has ['one', 'o",
+        ),
+        (
+            {"SUITES": suite(("one", "micro-sst", "accuracy"))},
+            "a_plugin.SUITES['own-v1']: the task 'micro-sst' is not known; did you mean 'micro-",
+        ),
+        (
+            {"SUITES": suite(("one", "micro-sst2", "f1"))},
+            "a_plugin.SUITES['own-v1']: of micro-sst2 the metric 'f1' is not known",
+        ),
+        (
+            {"SUITES": suite(("one", "micro-sst2", "accuracy"), split="dev")},
+            "a_plugin.SUITES['own-v1']: the split 'dev' is not known",
+        ),
         (
             {"SIZES": {}, "COMBINATION": []},
             "the plug-in 'a_plugin' has COMBINATION, which is no registry; did you mean COMBINAT",
@@ -161,7 +190,7 @@ def test_a_class_of_a_notebook_has_the_source_of_its_cell() -> None:
         assert plugins.add_plugin(scope["Cell"]) == "Cell"
     finally:
         del linecache.cache["<ipython-input-1>"]
-    assert plugins._loaded["Cell"].digest == plugins._digest(cell.strip().encode())
+    assert plugins._loaded["Cell"].digest == plugins.digest_of(cell.strip().encode())
 
 
 def test_an_error_on_import_has_its_place(tmp_path: Path) -> None:
@@ -170,3 +199,32 @@ def test_an_error_on_import_has_its_place(tmp_path: Path) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011
         plugins.load_plugin("wrong_on_import", tmp_path)
     assert str(caught.value).endswith(f"cannot be imported: KeyError: 'foo' ({file}:2)")
+
+
+def test_the_plug_ins_of_an_evaluation_are_in_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has no file, and the path of its model is none."""
+    text = "from harness.models import SIZES as KNOWN\nSIZES = {'worked': KNOWN['nano']}\n"
+    (tmp_path / "working_sizes.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    source = Source.parse(Path("evaluate ../models/one"), "plugins: [working_sizes]")
+    load_plugins(source)
+    assert "worked" in SIZES
+
+
+def test_an_edit_after_the_import_is_refused(tmp_path: Path) -> None:
+    """A Python session keeps the first version, whose results would pass for those of the edit."""
+    file = tmp_path / "edited_sizes.py"
+    file.write_text("from harness.models import SIZES as KNOWN\nSIZES = {'own': KNOWN['nano']}\n")
+    experiment = tmp_path / "one.yaml"
+    experiment.write_text(
+        "name: one\nquestion: Which?\nplugins: [edited_sizes]\npretrain: {size: own}\n"
+    )
+    harness.load(experiment)
+    with file.open("a") as source:
+        source.write("# another version\n")
+    with pytest.raises(ValueError, match=r"one\.yaml:3: plugins: .* since this process imported"):
+        harness.load(experiment)
+    with pytest.raises(ValueError, match="since this process imported it: start a new process"):
+        plugins.add_plugin("edited_sizes")

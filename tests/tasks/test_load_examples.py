@@ -10,11 +10,14 @@ from datasets import ClassLabel
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.core.errors import MemberError
 from harness.tasks import SUITES, TASKS
 from harness.tasks.examples import Examples, mixed, split_holdout
 from harness.tasks.load_examples import available_splits, fingerprint, load_examples
+from harness.tasks.preprocessing import PREPROCESSORS
 from harness.tasks.task import Split
 from harness.tasks.text_groups import text_groups
+from harness.tasks.text_sample import sample_texts
 from tests.tasks.mirrors import TEXT, Mirror
 
 needs_mirror = pytest.mark.skipif(
@@ -263,3 +266,25 @@ def test_mixed_classes_have_the_numbers_of_the_first_task() -> None:
 def test_mixed_values_stay() -> None:
     one, other = (Examples([("a", "b")], np.array([value])) for value in (0.5, 4.0))
     assert mixed([(one, ()), (other, ())]).labels.tolist() == [0.5, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("function", "problem"),
+    [
+        (lambda columns: None, "must return columns, not NoneType"),
+        (
+            lambda columns: {**columns, "label": columns["label"][1:]},
+            "must return columns of equal lengths, but they have",
+        ),
+    ],
+)
+def test_what_a_preprocessor_returns_is_checked(
+    function: Any, problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Labels that lack a row would belong to other texts."""
+    monkeypatch.setitem(PREPROCESSORS, "own", function)
+    task = TASKS["micro-sst2"].model_copy(update={"name": "own", "prepare": "own"})
+    with pytest.raises(MemberError, match=problem):
+        load_examples(task, "train")
+    with pytest.raises(MemberError, match=problem):
+        sample_texts(task, 5)

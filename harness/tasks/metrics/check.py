@@ -67,6 +67,8 @@ def _problems(
         if not np.isnan(scores[-1]) and not metric.least - 1e-9 <= score <= 1 + 1e-9:
             yield f"return a score from {metric.least:g} (its least) to 1, but returned {score:g}"
         yield from _count_problems(metric, scores[-1], (labels, predictions, groups, names))
+    if np.isnan(scores[0]):
+        yield "return a number for correct predictions, but returned nan"
     if scores[0] < scores[1]:
         yield (
             f"be higher for better predictions, but is {scores[0]:g} for correct ones and "
@@ -79,6 +81,13 @@ def _count_problems(metric: Metric, score: float, columns: Any) -> Iterator[str]
     if counts.ndim != 2:
         yield f"have counts [num_units, k], but they are {list(counts.shape)}"
         return
+    labels, _, groups, _ = columns
+    units = {len(labels)} if groups is None else {len(labels), len(set(groups))}
+    if len(counts) not in units:
+        yield (
+            f"have counts [num_units, k], a row for each example or group, but of {len(labels)} "
+            f"examples they are {list(counts.shape)}"
+        )
     total = counts.sum(axis=0)
     found = np.asarray(metric.from_counts(np.stack([total, total])))
     if found.shape != (2,):
