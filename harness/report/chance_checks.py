@@ -90,11 +90,14 @@ def _shown(found: Difference) -> str:
 
 
 def controls(results: Results) -> dict[str, str]:
-    """Arm without pretraining to what it is."""
+    """Arm without pretraining to what it is. One that learns other tasks first, as not all arms do,
+    is trained."""
+    taught = results.plan.differences.get("evaluate.intermediate_tasks", {})
     found = {}
     for arm in results.plan.arms:
         run = arm.pretrain
         started = run.model.checkpoint or run.init_from or arm.evaluate.continued_pretraining
+        started = started or taught.get(arm.name)
         if is_baseline(run.model.family):
             found[arm.name] = "a baseline"
         elif run.budget.is_zero and not started:
