@@ -7,12 +7,13 @@ from harness.analysis.comparison.differences import AVERAGE, Compared, Comparer
 from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Difference
 from harness.core.rounding import one_decimal
+from harness.data.microworld.examples import WORDS_OF_CORPUS
 from harness.leaderboard.table import Table
 from harness.models import is_baseline
 from harness.report.difference_tables import interval, points
 from harness.report.run_checks import ZERO_BY_CHANCE, chance, guesses
 from harness.tasks.custom import tasks_of
-from harness.tasks.task import Column
+from harness.tasks.task import Column, MicroworldData
 
 UNTRAINED = "an untrained network"
 
@@ -89,12 +90,30 @@ def _shown(found: Difference) -> str:
     return f"{points(found.estimate)}, {interval(found)}"
 
 
+def unknown_words(results: Results) -> Iterator[str]:
+    """A sentence on untrained networks whose evaluation sets have words that no label teaches."""
+    untrained = [arm for arm, kind in controls(results).items() if kind == UNTRAINED]
+    sources = [task.data for task in tasks_of(results.suite).values()]
+    if untrained and any(
+        isinstance(of, MicroworldData) and of.generator in WORDS_OF_CORPUS for of in sources
+    ):
+        yield (
+            "By design, the nouns, names and most adjectives of the micro-world's evaluation sets "
+            "are in no train set, only in the text for pretraining: without it "
+            f"({', '.join(untrained)}), labels cannot teach them, however many. What others gain "
+            "over that says nothing of tasks whose train and evaluation sets share their words."
+        )
+
+
 def controls(results: Results) -> dict[str, str]:
-    """Arm without pretraining to what it is."""
+    """Arm without pretraining to what it is. One that learns other tasks first, as not all arms do,
+    is trained."""
+    taught = results.plan.differences.get("evaluate.intermediate_tasks", {})
     found = {}
     for arm in results.plan.arms:
         run = arm.pretrain
-        started = run.model.checkpoint or run.init_from or arm.evaluate.continued_pretraining
+        text = run.init_from or arm.evaluate.continued_pretraining
+        started = run.model.checkpoint or text or taught.get(arm.name)
         if is_baseline(run.model.family):
             found[arm.name] = "a baseline"
         elif run.budget.is_zero and not started:

@@ -5,7 +5,9 @@ effect (in experimental psychology, a manipulation check). An expectation is voi
 names is not shown to be above chance, or above the same network without pretraining (one-sided, at
 5 %), if all runs of all its arms are at the highest possible score, or if arms have the same runs.
 Of arms that differ in the amount of training alone, one that has learned is enough: what more of it
-does is the question. An interaction is void if both arms of one of its differences are at chance.
+does is the question. An interaction is void if both arms of one of its differences are at chance,
+and a gap between two columns, of a network without pretraining, too, if an arm is at chance in the
+first.
 An arm that learned from the predictions of another (`evaluate.distillation`) says nothing about
 distillation if that one, its teacher, has learned nothing.
 """
@@ -66,7 +68,7 @@ def void_reasons(
     shown = learned or outcome
     floor = _level(shown.terms, _chance(results, shown))
     if UNTRAINED in map(known.get, one.arms):
-        return list(_sides_at_chance(shown, one, floor))
+        return [*_sides_at_chance(shown, one, floor), *_gaps_at_chance(results, learned, one)]
     low = [reason for arm in arms for reason in _low(results, shown, arm, floor)]
     if len(low) < len(arms) and _differ_in_amount(results, one.arms):
         return []
@@ -98,6 +100,17 @@ def _sides_at_chance(outcome: Outcome, one: Expectation, floor: float | None) ->
     for side in (one.better, one.worse):
         if not any(_is_above(outcome.above(arm, floor)) for arm in side):
             yield f"neither {side[0]} nor {side[1]} is shown to be above chance ({level})"
+
+
+def _gaps_at_chance(results: Results, first: Outcome | None, one: Expectation) -> Iterator[str]:
+    """Networks without pretraining that are at chance in the first column of a gap, and so have
+    none."""
+    if first is None:
+        return
+    floor = _level(first.terms, _chance(results, first))
+    known = controls(results)
+    for arm in (arm for arm in one.arms if known.get(arm) == UNTRAINED):
+        yield from _low(results, first, arm, floor)
 
 
 def _differ_in_amount(results: Results, arms: Sequence[str]) -> bool:

@@ -163,15 +163,16 @@ def _labels(results: Results, table: Table) -> Iterator[tuple[tuple[str, str], "
 
 
 def constant_runs(results: Results, table: Table) -> Iterator[tuple[str, str, str]]:
-    """(arm, task, seeds) of each run that predicts the same for every example of a split, the same
-    tag for every word, or no mention."""
+    """(arm, task, seeds) of each run that predicts the same for every example of all reported
+    splits, the same tag for every word, or no mention. Splits by what decides an answer, as those
+    of overlap, may each have one."""
     splits = {(column.task, column.split) for column in table.columns}
     identity = ["arm", "task", "pretrain_seed", "finetune_seed", "key"]
     runs = results.get(scores_frame)[identity].drop_duplicates()
     for run in runs.itertuples(index=False):
         rows = results.predictions(str(run.key))
-        own = [split for split in rows["split"].unique() if (run.task, split) in splits]
-        if any(_is_constant(rows.loc[rows["split"] == split, "prediction"]) for split in own):
+        own = [(run.task, split) in splits for split in rows["split"]]
+        if any(own) and _is_constant(rows.loc[own, "prediction"]):
             yield str(run.arm), str(run.task), f"{run.pretrain_seed}.{run.finetune_seed}"
 
 

@@ -71,6 +71,7 @@ def findings(
         *_unlike_arms(results),
         *equal_arms(results),
         *(sentence for sentences in found.values() for sentence in sentences),
+        *chance_checks.unknown_words(results),
         *_many_comparisons(pairs),
         *_approximations(results, table),
         *search_checks.searched_once(results),

@@ -8,7 +8,13 @@ import pytest
 from harness.analysis.comparison.differences import AVERAGE, Comparer
 from harness.leaderboard.build import experiment_runs
 from harness.pretraining.recipes import RECIPES
-from harness.report.chance_checks import chance_levels, near_chance, near_controls
+from harness.report.chance_checks import (
+    chance_levels,
+    controls,
+    near_chance,
+    near_controls,
+    unknown_words,
+)
 from harness.report.comparison import compared_arms
 from harness.tasks import TASKS
 from tests.made_up_results import UNTRAINED, MadeUpResults, table_of, with_recipes
@@ -74,6 +80,26 @@ def test_arms_that_do_not_exceed_an_untrained_network(fabricate: Fabricate) -> N
     assert found is not None
     assert "idle (" in first and "good" not in first and "words (" not in first
     assert f"{found.estimate:+.1f}".replace("-", "−") in first
+
+
+def test_a_network_that_learns_another_task_first_is_trained(fabricate: Fabricate) -> None:
+    data = fabricate({"good": 0.95, "taught": 0.6, "scratch": 0.6})
+    given = {"evaluate.intermediate_tasks": {"good": (), "taught": ["mnli"], "scratch": ()}}
+    data = with_recipes(data.but(differences=given), taught=UNTRAINED, scratch=UNTRAINED)
+    assert controls(data) == {"scratch": "an untrained network"}
+
+
+def test_labels_cannot_teach_words_of_the_pretraining_text(
+    fabricate: Fabricate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained = fabricate({"good": 0.95, "scratch": 0.5}, tasks=("sst2",))
+    data = with_recipes(trained.but(), scratch=UNTRAINED)
+    assert not [*unknown_words(data)]
+    generated = TASKS["sst2"].model_copy(update={"data": TASKS["micro-sst2"].data})
+    monkeypatch.setitem(TASKS, "sst2", generated)
+    assert not [*unknown_words(trained)]
+    (sentence,) = unknown_words(data)
+    assert "without it (scratch), labels cannot teach them" in sentence
 
 
 def test_intervals_stay_on_the_scale_of_their_metric(fabricate: Fabricate) -> None:

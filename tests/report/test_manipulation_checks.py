@@ -185,6 +185,16 @@ def test_what_is_at_chance_cannot_lose(fabricate: Any) -> None:
     assert void.reason.startswith(expected)
 
 
+def test_an_untrained_network_at_chance_has_no_gap(fabricate: Any) -> None:
+    skills = {"good": 0.95, "scratch": 0.5}
+    data = fabricate(skills, tasks=("qnli", "sst2"), seeds=(4, 1), examples=1000)
+    data = with_recipes(data, scratch=UNTRAINED)
+    data = expecting(data, {"qnli - sst2": "scratch > good"}, {"qnli": "good > scratch"})
+    gap, column = verdicts_of(data)
+    assert (gap.word, column.word) == ("void", "confirmed")
+    assert gap.reason.startswith("scratch is not shown to be above chance (50.")
+
+
 @pytest.mark.parametrize("mean", [0.9, 1.2, 1.5, -1.7])
 def test_an_arm_is_above_by_a_one_sided_test(mean: float) -> None:
     """Of five seeds with a standard error of 0.6, against scipy's t test."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -340,6 +341,21 @@ def test_one_answer_is_right_where_every_example_has_one_label(
         found = " ".join(threats(data.but(predictions=stuck), table, (), scores))
         assert ("have the same label" in found) == constant
         assert ("did not learn the task" in found) != constant
+
+
+def test_an_answer_for_each_split_is_not_one_for_every_example(
+    fabricate: Callable[..., MadeUpResults],
+) -> None:
+    data = fabricate({"good": 0.8}, tasks=("mnli",), seeds=(1, 1))
+
+    def stuck(key: str, by_split: bool) -> pd.DataFrame:
+        rows = data.predictions(key)
+        first = rows["split"] == "validation_matched"
+        return rows.assign(prediction=first.astype(float) if by_split else 1.0)
+
+    for by_split in (True, False):
+        made = data.but(predictions=partial(stuck, by_split=by_split))
+        assert bool([*run_checks.constant_runs(made, table_of(made))]) != by_split
 
 
 def test_arms_with_the_same_figures_in_all_runs_are_named(

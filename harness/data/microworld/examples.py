@@ -1,7 +1,7 @@
 """Examples of the tasks, and the answers of an oracle.
 
-Train and evaluation sets use different open words: the vocabulary of the dev sets occurs only in
-the pretraining corpus.
+Train and evaluation sets use different open words, except in translation and reading
+comprehension: the vocabulary of the dev sets occurs only in the pretraining corpus.
 """
 
 from dataclasses import replace
@@ -125,6 +125,14 @@ OTHERS = (
 
 GENERATORS: dict[str, DataSet] = {made.name: made for made in (*GLUE, *SUPERGLUE, *OTHERS)}
 """Generator to its data set, a function of a split and the seed of a world that returns columns."""
+
+WORDS_OF_CORPUS = frozenset(
+    name
+    for name in GENERATORS.keys() - DOMAIN_TASKS.keys()
+    if not name.startswith("translation_") and "reading" not in name
+)
+"""Generators whose evaluation sets have words of the general corpus that are in no train set. Those
+of domains have words of their domain."""
 
 
 def examples(generator: str, split: str, world: int = 0) -> Rows:

@@ -91,6 +91,14 @@ class Objective(ConfigModel):
         return self.output.kind in ("dropped_spans", "whole_text")
 
     @property
+    def has_several_losses(self) -> bool:
+        """Whether the training loss is a sum, with one of pairs, of span boundaries, of another
+        direction or sentence, of a generator or of a teacher."""
+        several = self.sentence_pair != "none" or self.span_boundary or bool(self.distillation)
+        outputs = isinstance(self.output, NeighbourSentences | WithGenerator)
+        return several or outputs or self.representation == "bilm"
+
+    @property
     def reads_identifiers(self) -> bool:
         """Whether rows need the identifiers of their text."""
         return self.transform.kind == "masked_identifiers"

@@ -44,6 +44,11 @@ LOSS_NOTE = (
     "the arm's own corruption, do not compare between objectives or mask rates. Held-out losses do "
     "between arms with one vocabulary, output and representation: their corruption is the same."
 )
+SUM_NOTE = (
+    "Where a model learns from several losses (of pairs, of span boundaries, of both directions, "
+    "of a generator and its detector, of a teacher), the training loss is their weighted sum, and "
+    "the held-out loss that of the tokens alone."
+)
 LEARNING_NOTE = (
     "Average after each share of the updates, mean ± standard deviation over pretraining seeds. "
     "Curves by hours depend on the machine; they are under Cost."
@@ -76,7 +81,7 @@ def loss_section(results: Results) -> Section | None:
     if not table.rows:
         return None
     plots = {"loss": Plot(svg, LOSS_CAPTION)} if svg else {}
-    notes, tables = [LOSS_NOTE], {"": table}
+    notes, tables = [LOSS_NOTE, *([SUM_NOTE] if _has_sums(results) else [])], {"": table}
     folded: dict[str, TextTable] = {}
     if (sources := source_losses_table(results)).rows:
         tables[BY_SOURCE] = sources
@@ -89,6 +94,13 @@ def loss_section(results: Results) -> Section | None:
             notes.append(note)
             (tables if len(differences.rows) <= FEW_ROWS else folded)[title] = differences
     return Section("Loss curves", notes, plots, tables, folded)
+
+
+def _has_sums(results: Results) -> bool:
+    """Whether the training loss of some pretrained arm is a sum of several."""
+    trained = (arm.pretrain for arm in results.plan.arms if not arm.pretrain.budget.is_zero)
+    parts = (part for run in trained for _, part in run.objective.components)
+    return any(part.has_several_losses for part in parts)
 
 
 def learning_section(results: Results) -> Section | None:

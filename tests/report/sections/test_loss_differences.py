@@ -8,15 +8,16 @@ import pandas as pd
 import pytest
 from scipy.stats import false_discovery_control, ttest_ind
 
+from harness.pretraining.recipes import RECIPES
 from harness.report.page import write_report
-from harness.report.sections.curves import loss_section
+from harness.report.sections.curves import SUM_NOTE, loss_section
 from harness.report.sections.loss_differences import (
     BITS_DIFFERENCES,
     DIFFERENCES,
     loss_differences,
     loss_differences_table,
 )
-from tests.made_up_results import MadeUpResults
+from tests.made_up_results import MadeUpResults, with_recipes
 
 LOSSES = {"a": [2.0, 2.1, 2.3], "b": [2.5, 2.4, 2.9], "c": [2.2, 2.0, 2.1]}
 
@@ -79,6 +80,15 @@ def test_bits_per_byte_are_compared_across_vocabularies(data: MadeUpResults) -> 
     section = loss_section(made)
     assert section and list(section.tables) == ["", DIFFERENCES, BITS_DIFFERENCES]
     assert loss_differences(data, "bits_per_byte").empty
+
+
+def test_training_losses_that_are_sums_are_said_to_be(data: MadeUpResults) -> None:
+    plain, summed = RECIPES["roberta"], RECIPES["elmo"]
+    assert summed.objective.has_several_losses and not plain.objective.has_several_losses
+    section = loss_section(with_recipes(data, a=plain, b=plain, c=plain))
+    assert section and SUM_NOTE not in section.notes
+    section = loss_section(with_recipes(data, a=plain, b=summed, c=plain))
+    assert section and SUM_NOTE in section.notes
 
 
 def test_the_report_and_its_downloads_have_them(data: MadeUpResults, tmp_path: Path) -> None:
