@@ -65,7 +65,7 @@ def make_trainer(
 
 
 def _made(name: str) -> pl.Callback:
-    made = CALLBACKS[name]()
+    made: object = CALLBACKS[name]()
     if not isinstance(made, pl.Callback):
         given = type(made).__name__
         raise MemberError(

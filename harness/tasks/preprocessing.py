@@ -245,7 +245,7 @@ def prepared(name: str, columns: Columns) -> Columns:
         Exception: whatever it raises.
     """
     function = PREPROCESSORS[name]
-    found = function(columns)
+    found: object = function(columns)
     if not isinstance(found, Mapping):
         given = type(found).__name__
         raise MemberError(f"the preprocessor {name!r} must return columns, not {given}", function)

@@ -9,6 +9,7 @@ import pytest
 import harness
 from harness.experiment import plugins
 from harness.experiment.declared_plugins import load_plugins
+from harness.experiment.plugin_sources import digest_of
 from harness.experiment.source import Source
 from harness.models import SIZES
 from harness.tasks import TASKS
@@ -190,7 +191,7 @@ def test_a_class_of_a_notebook_has_the_source_of_its_cell() -> None:
         assert plugins.add_plugin(scope["Cell"]) == "Cell"
     finally:
         del linecache.cache["<ipython-input-1>"]
-    assert plugins._loaded["Cell"].digest == plugins.digest_of(cell.strip().encode())
+    assert plugins._loaded["Cell"].digest == digest_of(cell.strip().encode())
 
 
 def test_an_error_on_import_has_its_place(tmp_path: Path) -> None:
