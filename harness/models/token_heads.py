@@ -34,7 +34,7 @@ class LinearHead:
 
     @classmethod
     def of(cls, layer: nn.Linear, transform: Callable[[Tensor], Tensor] = _identity) -> Self:
-        """The head with a linear layer as its last step."""
+        """The head whose last step is a linear layer with weights [V, H]."""
         return cls(layer.weight, layer.bias, transform)
 
     def __call__(self, states: Tensor) -> Tensor:
