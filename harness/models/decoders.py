@@ -27,7 +27,7 @@ from transformers.pytorch_utils import Conv1D
 from harness.models import Architecture, Size
 from harness.models.blueprints import Blueprint, Tokens
 from harness.models.counts.shapes import GPT_WIDENING
-from harness.models.token_heads import LinearHead
+from harness.models.token_heads import linear_head
 
 
 class GPT(OpenAIGPTLMHeadModel):
@@ -183,12 +183,12 @@ def _gemma(architecture: Architecture, size: Size, tokens: Tokens) -> GemmaConfi
 
 
 DECODERS: dict[str, Blueprint] = {
-    "gpt": Blueprint(_gpt, GPT, lambda n: LinearHead.of(n.lm_head)),
-    "gpt2": Blueprint(_gpt2, GPT2LMHeadModel, lambda n: LinearHead.of(n.lm_head)),
-    "opt": Blueprint(_opt, OPTForCausalLM, lambda n: LinearHead.of(n.lm_head)),
-    "gpt_neo": Blueprint(_gpt_neo, GPTNeo, lambda n: LinearHead.of(n.lm_head)),
-    "llama": Blueprint(_llama, LlamaForCausalLM, lambda n: LinearHead.of(n.lm_head)),
-    "mistral": Blueprint(_mistral, MistralForCausalLM, lambda n: LinearHead.of(n.lm_head)),
-    "qwen2": Blueprint(_qwen2, Qwen2ForCausalLM, lambda n: LinearHead.of(n.lm_head)),
-    "gemma": Blueprint(_gemma, GemmaForCausalLM, lambda n: LinearHead.of(n.lm_head)),
+    "gpt": Blueprint(_gpt, GPT, lambda n: linear_head(n.lm_head)),
+    "gpt2": Blueprint(_gpt2, GPT2LMHeadModel, lambda n: linear_head(n.lm_head)),
+    "opt": Blueprint(_opt, OPTForCausalLM, lambda n: linear_head(n.lm_head)),
+    "gpt_neo": Blueprint(_gpt_neo, GPTNeo, lambda n: linear_head(n.lm_head)),
+    "llama": Blueprint(_llama, LlamaForCausalLM, lambda n: linear_head(n.lm_head)),
+    "mistral": Blueprint(_mistral, MistralForCausalLM, lambda n: linear_head(n.lm_head)),
+    "qwen2": Blueprint(_qwen2, Qwen2ForCausalLM, lambda n: linear_head(n.lm_head)),
+    "gemma": Blueprint(_gemma, GemmaForCausalLM, lambda n: linear_head(n.lm_head)),
 }

@@ -20,7 +20,7 @@ from transformers.models.t5.modeling_t5 import T5Stack
 from harness.models import Architecture, Size
 from harness.models.blueprints import Blueprint, Head, Tokens
 from harness.models.counts.shapes import decoder_layers
-from harness.models.token_heads import LinearHead
+from harness.models.token_heads import linear_head
 
 STANDARD_RANGE = 0.02
 """The initializer_range at which T5's factor is 1."""
@@ -151,7 +151,7 @@ def _t5_head(network: Any) -> Head:
         is_tied = network.config.scale_decoder_outputs
         return states * network.config.d_model**-0.5 if is_tied else states
 
-    return LinearHead.of(network.lm_head, scaled)
+    return linear_head(network.lm_head, scaled)
 
 
 def _bart_fields(architecture: Architecture, size: Size, tokens: Tokens) -> dict[str, Any]:
@@ -211,7 +211,7 @@ def _transformer(architecture: Architecture, size: Size, tokens: Tokens) -> Mari
 
 
 def _bart_head(network: Any) -> Head:
-    return LinearHead(network.lm_head.weight, network.final_logits_bias[0])
+    return linear_head(network.lm_head, bias=network.final_logits_bias[0])
 
 
 ENCODER_DECODERS: dict[str, Blueprint] = {

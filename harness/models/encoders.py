@@ -35,7 +35,7 @@ from harness.models.counts.shapes import (
     position_rows,
     segment_types,
 )
-from harness.models.token_heads import LinearHead
+from harness.models.token_heads import linear_head
 
 MAX_PAD_ID = 1
 """RoBERTa's positions start after the padding token's id, and its table has 2 extra rows."""
@@ -180,18 +180,18 @@ def without_autocast(stack: Any, *, input_ids: Tensor, **inputs: Any) -> BaseMod
 
 def _bert_head(network: Any) -> Head:
     head = network.cls.predictions
-    return LinearHead.of(head.decoder, head.transform)
+    return linear_head(head.decoder, head.transform)
 
 
 def _roberta_head(network: RobertaForMaskedLM) -> Head:
     head = network.lm_head
-    return LinearHead.of(head.decoder, nn.Sequential(head.dense, nn.GELU(), head.layer_norm))
+    return linear_head(head.decoder, nn.Sequential(head.dense, nn.GELU(), head.layer_norm))
 
 
 def _albert_head(network: AlbertForMaskedLM) -> Head:
     head = network.predictions
     steps = nn.Sequential(head.dense, head.activation, head.LayerNorm)
-    return LinearHead.of(head.decoder, steps)
+    return linear_head(head.decoder, steps)
 
 
 ENCODERS: dict[str, Blueprint] = {
@@ -203,7 +203,7 @@ ENCODERS: dict[str, Blueprint] = {
     "electra": Blueprint(  # Clark et al. 2020, with the head of the generator
         partial(_factorised, ElectraConfig),
         ElectraForMaskedLM,
-        lambda n: LinearHead.of(n.generator_lm_head, n.generator_predictions),
+        lambda n: linear_head(n.generator_lm_head, n.generator_predictions),
     ),
     "deberta": Blueprint(  # He et al. 2021
         partial(_deberta, DebertaConfig),
@@ -215,14 +215,14 @@ ENCODERS: dict[str, Blueprint] = {
     "distilbert": Blueprint(
         _distilbert,
         DistilBertForMaskedLM,
-        lambda n: LinearHead.of(
+        lambda n: linear_head(
             n.vocab_projector, nn.Sequential(n.vocab_transform, nn.GELU(), n.vocab_layer_norm)
         ),
     ),
     "modernbert": Blueprint(
         _modernbert,
         ModernBertForMaskedLM,
-        lambda n: LinearHead.of(n.decoder, n.head),
+        lambda n: linear_head(n.decoder, n.head),
         stack=lambda n: partial(_local_and_global, n.base_model),
     ),
 }

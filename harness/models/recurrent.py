@@ -13,9 +13,9 @@ from transformers import initialization as init
 from transformers.modeling_outputs import BaseModelOutput
 
 from harness.models import Architecture, Size
-from harness.models.blueprints import Blueprint, Tokens
+from harness.models.blueprints import Blueprint, Head, Tokens
 from harness.models.character_convolutions import CharacterConvolutions
-from harness.models.token_heads import LinearHead
+from harness.models.token_heads import LinearHead, linear_head
 
 Layer = Callable[[Tensor], Tensor]
 
@@ -258,9 +258,9 @@ def reordered(states: Tensor, order: Tensor) -> Tensor:
     return states.gather(1, order.expand_as(states))
 
 
-def _head(network: Lstm) -> LinearHead:
+def _head(network: Lstm) -> Head:
     if network.output is not None:
-        return LinearHead.of(network.output, network.dropout)
+        return linear_head(network.output, network.dropout)
     assert isinstance(network.embeddings, nn.Embedding)
     return LinearHead(network.embeddings.weight, transform=network.dropout)
 

@@ -14,7 +14,7 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from harness.models import Architecture, Size
 from harness.models.blueprints import Blueprint, Tokens
-from harness.models.token_heads import LinearHead
+from harness.models.token_heads import linear_head
 
 
 class StaticConfig(PreTrainedConfig):
@@ -105,5 +105,5 @@ def _config(architecture: Architecture, size: Size, tokens: Tokens) -> StaticCon
     )
 
 
-STATIC = Blueprint(_config, StaticVectors, lambda n: LinearHead.of(n.output), stack=lambda n: n)
+STATIC = Blueprint(_config, StaticVectors, lambda n: linear_head(n.output), stack=lambda n: n)
 """Its head takes the result of `context`."""

@@ -5,7 +5,7 @@ Shapes: M predictions, H hidden size, V vocabulary.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -31,11 +31,6 @@ class LinearHead:
     """[V]."""
     transform: Callable[[Tensor], Tensor] = _identity
     """The steps before it."""
-
-    @classmethod
-    def of(cls, layer: nn.Linear, transform: Callable[[Tensor], Tensor] = _identity) -> Self:
-        """The head whose last step is a linear layer with weights [V, H]."""
-        return cls(layer.weight, layer.bias, transform)
 
     def __call__(self, states: Tensor) -> Tensor:
         """[..., V] logits."""
@@ -68,6 +63,20 @@ class LinearHead:
         """[M] the most likely token of each of the transformed states [M, H]."""
         parts = states.split(max(1, LOGITS_AT_ONCE // len(self.weight)))
         return torch.cat([most_likely(F.linear(one, self.weight, self.bias)) for one in parts])
+
+
+def linear_head(
+    layer: Any, transform: Callable[[Tensor], Tensor] = _identity, bias: Tensor | None = None
+) -> Callable[[Tensor], Tensor]:
+    """The head whose last step is `layer`, of which the weights [V, H] are known if it is linear;
+    `peft` wraps one that is a target of LoRA, and adds to its outputs.
+
+    Args:
+        bias: [V], of a layer that has none; null: that of the layer, if any.
+    """
+    if isinstance(layer, nn.Linear):
+        return LinearHead(layer.weight, layer.bias if bias is None else bias, transform)
+    return lambda states: layer(transform(states)) + (0 if bias is None else bias)
 
 
 def most_likely(logits: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from harness.models import Architecture, Size
 from harness.models.blueprints import Blueprint, Tokens
-from harness.models.token_heads import LinearHead
+from harness.models.token_heads import linear_head
 
 
 def _config(architecture: Architecture, size: Size, tokens: Tokens) -> XLNetConfig:
@@ -46,5 +46,5 @@ def _stack(network: XLNetLMHeadModel) -> Callable[..., BaseModelOutput]:
 
 
 XLNET: dict[str, Blueprint] = {
-    "xlnet": Blueprint(_config, XLNetLMHeadModel, lambda n: LinearHead.of(n.lm_loss), _stack),
+    "xlnet": Blueprint(_config, XLNetLMHeadModel, lambda n: linear_head(n.lm_loss), _stack),
 }

@@ -1,9 +1,12 @@
 """Cross-entropy in parts: equals torch's of all logits, with its gradients."""
 
+from typing import Any
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from peft import LoraConfig, inject_adapter_in_model
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -36,7 +39,7 @@ def gradients(loss: Tensor, output: nn.Linear, states: Tensor) -> list[Tensor]:
 @given(rows=st.integers(0, 9), part=st.integers(1, 10), bias=st.booleans())
 def test_equals_the_cross_entropy_of_all_logits(rows: int, part: int, bias: bool) -> None:
     output, states, targets = case(rows, bias)
-    head = LinearHead.of(output, torch.tanh)
+    head = LinearHead(output.weight, output.bias, torch.tanh)
     whole = F.cross_entropy(head(states), targets, reduction="sum")
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(summed_cross_entropy.PART_OF_CPU, torch.float32, part * 11)
@@ -50,7 +53,7 @@ def test_equals_the_cross_entropy_of_all_logits(rows: int, part: int, bias: bool
 def test_autocast_rounds_as_torch_does() -> None:
     """To bf16 are rounded the operands of products, and the logits and their gradients."""
     output, states, targets = case(300, bias=True)
-    head = LinearHead.of(output)
+    head = LinearHead(output.weight, output.bias)
     with torch.autocast("cpu", torch.bfloat16):
         whole = F.cross_entropy(head(states).float(), targets, reduction="sum")
         parts = head.cross_entropy(states, targets)
@@ -72,7 +75,11 @@ def test_on_a_cpu_as_elsewhere(dtype: torch.dtype, monkeypatch: pytest.MonkeyPat
 
     def found() -> list[Tensor]:
         with torch.autocast("cpu", torch.bfloat16, enabled=dtype == torch.bfloat16):
-            return gradients(LinearHead.of(output).cross_entropy(states, targets), output, states)
+            return gradients(
+                LinearHead(output.weight, output.bias).cross_entropy(states, targets),
+                output,
+                states,
+            )
 
     on_cpu = found()
     monkeypatch.setattr(summed_cross_entropy, "_sums_on_cpu", summed_cross_entropy._sums)
@@ -88,7 +95,7 @@ def test_targets_without_probability(dtype: torch.dtype) -> None:
     with torch.no_grad():
         output.bias[targets[:3]] -= 1000.0
     with torch.autocast("cpu", torch.bfloat16, enabled=dtype == torch.bfloat16):
-        found = LinearHead.of(output).cross_entropy(states, targets)
+        found = LinearHead(output.weight, output.bias).cross_entropy(states, targets)
         whole = F.cross_entropy(output(states).float(), targets, reduction="sum")
     assert found > 2000
     torch.testing.assert_close(found, whole, rtol=1e-3, atol=0.0)
@@ -99,13 +106,13 @@ def test_no_number_is_hidden() -> None:
     output, states, targets = case(3, bias=False)
     with torch.no_grad():
         output.weight[0, 0] = torch.nan
-    assert LinearHead.of(output).cross_entropy(states, targets).isnan()
+    assert LinearHead(output.weight, output.bias).cross_entropy(states, targets).isnan()
 
 
 def test_weights_that_are_not_trained_have_no_gradient() -> None:
     output, states, targets = case(4, bias=True)
     output.requires_grad_(False)
-    LinearHead.of(output).cross_entropy(states, targets).backward()
+    LinearHead(output.weight, output.bias).cross_entropy(states, targets).backward()
     assert output.weight.grad is None and states.grad is not None
 
 
@@ -128,6 +135,34 @@ def test_every_family_has_the_loss_of_its_logits(
         torch.testing.assert_close(network.token_loss(states, targets), expected)
         with torch.no_grad():
             torch.testing.assert_close(network.token_loss(states, targets), expected)
+
+
+@pytest.mark.parametrize(
+    ("family", "reading", "target", "head"),
+    [
+        ("gpt2", "causal", "lm_head", lambda n: n.lm_head),
+        ("bart", "encoder_decoder", "lm_head", lambda n: n.lm_head),
+        ("bert", "bidirectional", ".*decoder", lambda n: n.cls.predictions),
+        ("xlnet", "permuted", "lm_loss", lambda n: n.lm_loss),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Model has `tie_word_embeddings=True`")
+def test_an_adapted_output_layer_is_read_with_its_update(
+    family: str, reading: str, target: str, head: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LoRA's targets may name it."""
+    monkeypatch.setattr(backbone, "MIN_LOGITS", 0)
+    network = made(family, reading)
+    states, targets = torch.randn(7, SIZE.hidden_size), torch.randint(0, 40, (7,))
+    before = network.token_logits(states)
+    config = LoraConfig(r=2, target_modules=target, init_lora_weights=False)
+    inject_adapter_in_model(config, network.network)
+    logits = network.token_logits(states)
+    torch.testing.assert_close(logits, head(network.network)(states))
+    assert not torch.allclose(logits, before)
+    loss, hits = network.token_loss_and_hits(states, targets)
+    torch.testing.assert_close(loss, F.cross_entropy(logits, targets, reduction="sum"))
+    assert hits.equal(logits.argmax(1) == targets)
 
 
 @pytest.mark.parametrize(("family", "reading"), PREDICTING)
@@ -173,7 +208,7 @@ def test_rows_that_are_added_for_a_gpu_change_nothing(
     monkeypatch: pytest.MonkeyPatch, bias: bool, dtype: torch.dtype
 ) -> None:
     output, states, targets = case(5, bias)
-    head = LinearHead.of(output)
+    head = LinearHead(output.weight, output.bias)
     padded = summed_cross_entropy._padded(output.weight, output.bias)
 
     def loss() -> Tensor:

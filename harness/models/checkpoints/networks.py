@@ -6,7 +6,6 @@ the network.
 
 from typing import Any
 
-from torch import nn
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -21,7 +20,7 @@ from harness.models.blueprints import Blueprint, Head, Tokens
 from harness.models.decoders import DECODERS
 from harness.models.encoder_decoders import ENCODER_DECODERS
 from harness.models.encoders import ENCODERS
-from harness.models.token_heads import LinearHead
+from harness.models.token_heads import linear_head
 from harness.models.xlnet import XLNET
 
 AUTO: dict[str, Any] = {
@@ -40,13 +39,9 @@ def _none(network: Any) -> Head:
     )
 
 
-def _linear(layer: Any) -> Head:
-    return LinearHead.of(layer) if isinstance(layer, nn.Linear) else layer
-
-
 HEADS = {
-    "output": lambda network: _linear(network.get_output_embeddings()),
-    "lm_head": lambda network: _linear(network.lm_head),
+    "output": lambda network: linear_head(network.get_output_embeddings()),
+    "lm_head": lambda network: linear_head(network.lm_head),
     "cls": lambda network: network.cls,
     **{
         name: blueprint.head

@@ -5,6 +5,7 @@ Shapes: B sequences, T tokens, H hidden size, M predictions, C alternatives.
 
 from pathlib import Path
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -75,6 +76,7 @@ class Learner(nn.Module):
         predictions = self.predictions(batch, component)
         return self.losses_of(predictions, batch), correct(predictions)
 
+    @torch.no_grad()
     def scores(self, batch: TensorBatch, component: int = 0) -> Scores:
         """The scores of every loss of a batch, without gradients."""
         return {name: scores(*one) for name, one in self.predictions(batch, component).items()}

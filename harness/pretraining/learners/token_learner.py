@@ -54,6 +54,7 @@ class TokenLearner(Learner):
         hits = {name: one for name, (_, one) in found.items()}
         return {**losses, **cross_entropies(others)}, {**hits, **correct(others)}
 
+    @torch.no_grad()
     def scores(self, batch: TensorBatch, component: int = 0) -> Scores:
         """The scores of every loss of a batch, without gradients or the logits of all tokens."""
         tokens, others = self.states(batch, component)
