@@ -23,6 +23,7 @@ from typing import Any
 from rich.console import Console
 
 from benchmarks import common
+from harness.core.config import unknown_name
 from harness.exchange.archives.manifest import FILE, ArchivedStage
 from harness.exchange.archives.read_archive import read_manifest
 from harness.execution.provenance import commit
@@ -187,7 +188,10 @@ def main() -> None:
     arguments = common.parse_arguments(
         __doc__, "reproduction", studies="", seconds=60, jobs=2, seed=0, folder=""
     )
-    studies = arguments.studies.split(",") if arguments.studies else list(all_studies())
+    known = list(all_studies())
+    studies = arguments.studies.split(",") if arguments.studies else known
+    for study in set(studies).difference(known):
+        raise SystemExit(unknown_name("the study", study, known))
     with TemporaryDirectory() as name:
         folder = Path(arguments.folder or name)
         with ProcessPoolExecutor(arguments.jobs, mp_context=get_context("spawn")) as pool:

@@ -321,12 +321,14 @@ def test_extends_and_variants_in_python() -> None:
         ("json", "experiment: plugins: the plug-in 'json' must have a dict named TRANSFORMS, "),
         ("sys", "experiment: plugins: the source of the plug-in 'sys' cannot be read: it has no"),
         ("broken_plugin", "experiment: plugins: the plug-in 'broken_plugin' cannot be imported: "),
+        ("a_script", "experiment: plugins: the plug-in 'a_script' cannot be imported: SystemExit: 0"),
     ],
 )
 def test_what_is_no_plugin_is_refused(
     name: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "broken_plugin.py").write_text("SIZES = {")
+    (tmp_path / "a_script.py").write_text("raise SystemExit(0)")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ValueError) as caught:  # noqa: PT011
         harness.declare({**EXPERIMENT, "plugins": [name]})

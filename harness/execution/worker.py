@@ -23,7 +23,7 @@ from harness.execution.lease import LeaseLostError, held
 from harness.execution.provenance import made_with
 from harness.execution.time_left import RESUMED_AT, STAGE_SECONDS
 from harness.experiment import plugins
-from harness.pretraining.loggers import LOGGERS, LogTarget
+from harness.pretraining.loggers import LogTarget, make_logger
 from harness.store.artifacts import digest, local_folder
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def _loggers(job: StageJob, workspace: Workspace, prefix: str = "") -> "Sequence
         key=job.key,
         prefix=prefix,
     )
-    return [LOGGERS[name](target) for name in job.compute.loggers]
+    return [make_logger(name, target) for name in job.compute.loggers]
 
 
 class Reporter:

@@ -207,6 +207,21 @@ def _check_metrics(plugin: str, members: Mapping[str, Any]) -> None:
     for where, what, name, known in named:
         if name not in known:
             raise ValueError(f"{plugin}.{where}: {unknown_name(what, name, known)}")
+    for key, task in members.get("TASKS", {}).items():
+        _check_scores(f"{plugin}.TASKS[{key!r}]", task)
+
+
+def _check_scores(where: str, task: Any) -> None:
+    """Checks that shipped metrics can score a task; those of plug-ins are tried with a plan."""
+    from harness.tasks.metrics import METRICS
+    from harness.tasks.metrics.check import check_metric
+
+    for name in filter(METRICS.__contains__, task.metrics):
+        try:
+            check_metric(METRICS[name], task)
+        except Exception as error:  # whatever follows from answers of another kind
+            problem = f"the metric {name!r} cannot score tasks of kind {task.kind}"
+            raise ValueError(f"{where}: {problem}; choose another") from error
 
 
 def _check_suites(plugin: str, members: Mapping[str, Any]) -> None:

@@ -104,7 +104,7 @@ def load_plugin(name: str, folder: Path | None = None) -> str:
         try:
             module = import_module(points[name].module if name in points else name)
             plugin = points[name].load() if name in points else module
-        except Exception as error:  # whatever the code of others raises
+        except (Exception, SystemExit) as error:  # whatever the code of others raises
             problem = f"{_in_one_line(error)}{_place(error)}"
             if isinstance(error, ModuleNotFoundError) and error.name == name:
                 near = near_name(name, [*points, *modules_in(folder)])

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.core.config import unknown_name
+from harness.core.errors import MemberError
 from harness.core.names import file_name
 
 if TYPE_CHECKING:
@@ -96,6 +97,23 @@ LOGGERS: dict[str, Callable[[LogTarget], "Logger"]] = {
 copies to MLflow."""
 PACKAGES = {"tensorboard": "tensorboard", "wandb": "wandb"}
 """Name to the package that the logger needs and the harness does not."""
+
+
+def make_logger(name: str, target: LogTarget) -> "Logger":
+    """A logger of LOGGERS.
+
+    Raises:
+        MemberError: that of a plug-in is not a Lightning logger.
+    """
+    from pytorch_lightning.loggers import Logger
+
+    made: object = LOGGERS[name](target)
+    if not isinstance(made, Logger):
+        given = type(made).__name__
+        raise MemberError(
+            f"the logger {name!r} must be a Lightning logger, not {given}", LOGGERS[name]
+        )
+    return made
 
 
 def unavailable_reason(name: str) -> str | None:

@@ -37,6 +37,17 @@ class Schedule(ConfigModel):
             )
         return self
 
+    @model_validator(mode="after")
+    def _reaches_its_peak(self) -> "Schedule":
+        decay = self.decay_fraction or DECAY_FRACTION
+        both = self.warmup_fraction + decay
+        if self.decay in ("wsd", "wsd_s") and self.warmup_steps is None and both > 1 + 1e-9:
+            raise ValueError(
+                f"warmup_fraction and decay_fraction must add up to at most 1 with decay: "
+                f"{self.decay}, but are {self.warmup_fraction:g} and {decay:g}; lower one of them"
+            )
+        return self
+
 
 def warmup_updates(schedule: Schedule, num_steps: int) -> int:
     """Updates of warmup.

@@ -116,6 +116,10 @@ ROW = "must be (output, (representation, ...), (transform, ...))"
             {"TASKS": {"one": SST2.model_copy(update={"name": "one", "metrics": ("acuracy",)})}},
             "a_plugin.TASKS['one']: the metric 'acuracy' is not known; did you mean 'accuracy'?",
         ),
+        (
+            {"TASKS": {"one": SST2.model_copy(update={"name": "one", "metrics": ("rouge1",)})}},
+            "a_plugin.TASKS['one']: the metric 'rouge1' cannot score tasks of kind classification",
+        ),
         ({"SUITES": suite()}, "a_plugin.SUITES['own-v1'] must have columns with different names"),
         (
             {"SUITES": suite(("one", "micro-sst2", "accuracy"), ("one", "micro-rte", "accuracy"))},

@@ -11,11 +11,12 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from harness.core.compute import Compute
+from harness.core.errors import MemberError
 from harness.execution.history import points
 from harness.pretraining import loggers
 from harness.pretraining.history import HistoryLogger
 from harness.pretraining.history_file import append_line, last_steps
-from harness.pretraining.loggers import LOGGERS, LogTarget, unavailable_reason
+from harness.pretraining.loggers import LOGGERS, LogTarget, make_logger, unavailable_reason
 from harness.pretraining.trainer import make_trainer
 
 
@@ -117,6 +118,14 @@ def test_a_logger_needs_a_name_and_its_package(monkeypatch: pytest.MonkeyPatch) 
     assert unavailable_reason("wandb") == (
         "the logger wandb needs the package no_such_package, which is not installed"
     )
+
+
+def test_a_logger_of_a_plug_in_that_is_none_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(LOGGERS, "own", lambda target: None)
+    with pytest.raises(MemberError, match="the logger 'own' must be a Lightning logger, not None"):
+        make_logger("own", LogTarget(tmp_path / "history", tmp_path, "one", "run", "key"))
 
 
 def test_damaged_lines_are_removed(tmp_path: Path) -> None:

@@ -117,3 +117,11 @@ def test_decays_that_meet_do_not_overlap() -> None:
 def test_a_decay_fraction_belongs_to_wsd() -> None:
     with pytest.raises(ValidationError, match="decay_fraction must be null unless decay is wsd"):
         Schedule(decay_fraction=0.2)
+
+
+def test_warmup_and_decay_leave_room_for_each_other() -> None:
+    """Else the rate would fall from 1 to less in one update, or never reach 1."""
+    with pytest.raises(ValidationError, match=r"at most 1 with decay: wsd, but are 0\.6 and 0\.5"):
+        Schedule(warmup_fraction=0.6, decay="wsd", decay_fraction=0.5)
+    Schedule(warmup_fraction=0.5, decay="wsd_s", decay_fraction=0.5)
+    Schedule(warmup_fraction=1.0, decay="linear")

@@ -124,8 +124,10 @@ class Sweep(ConfigModel):
             raise ValueError(f"{self.trials} trials need a space to search, but none is given")
         if self.space and "trials" not in self.model_fields_set:
             raise ValueError("a space needs trials, the number of points to try, but none is given")
-        if self.seeds and not self.trials:
-            raise ValueError(f"seeds {self.seeds} needs trials, but there are none; leave it out")
+        for name in ("seeds", "pruner"):
+            if getattr(self, name) and not self.trials:
+                given = f"{name} {getattr(self, name)}"
+                raise ValueError(f"{given} needs trials, but there are none; leave it out")
         return self
 
     @model_validator(mode="after")

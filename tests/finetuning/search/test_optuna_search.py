@@ -216,6 +216,7 @@ def test_integers_stay_integers(name: str, low: int, high: int) -> None:
     ("fields", "message"),
     [
         ({"sampler": "grid"}, "grid needs a list of choices for learning_rate, but a range"),
+        ({"trials": 0, "pruner": "median"}, "pruner median needs trials, but there are none"),
         ({"sampler": "random", "pruner": "median"}, "median needs the sampler tpe"),
         ({"sampler": "tpe", "pruner": "best"}, "Input should be 'median', 'successive_halving' or"),
         ({"space": {"epochs": [3, "5"]}}, "epochs of '5' cannot be tried"),
