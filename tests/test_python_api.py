@@ -321,7 +321,7 @@ def test_extends_and_variants_in_python() -> None:
         ("json", "experiment: plugins: the plug-in 'json' must have a dict named TRANSFORMS, "),
         ("sys", "experiment: plugins: the source of the plug-in 'sys' cannot be read: it has no"),
         ("broken_plugin", "experiment: plugins: the plug-in 'broken_plugin' cannot be imported: "),
-        ("a_script", "experiment: plugins: the plug-in 'a_script' cannot be imported: SystemExit: "),
+        ("a_script", "experiment: plugins: the plug-in 'a_script' cannot be imported: SystemExit"),
     ],
 )
 def test_what_is_no_plugin_is_refused(
