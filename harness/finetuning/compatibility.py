@@ -148,7 +148,10 @@ def unsupported_reason(
         own = read_embedding(folder)
         if own and own.problem:
             return own.problem
-    if FAMILIES[_family(run)].kind == "averaging" and task.kind in OF_TOKENS:
+    of_word = protocol.pooling == "word" and not answered_as_text(task, protocol)
+    if of_word and not task.marked_words:
+        return "protocol.pooling is word, and the task marks none in its texts (marked_words)"
+    if FAMILIES[_family(run)].kind == "averaging" and (task.kind in OF_TOKENS or of_word):
         return "it has one vector for a whole text, and none for its words"
     kind = _model_type(run)
     why = unsupported_adaptation(adaptation, kind, lambda: _names(run))

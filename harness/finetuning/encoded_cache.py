@@ -37,6 +37,11 @@ def _key(head: TaskHead, examples: Examples, tokenizer: Path) -> str:
         "task": {"name": head.task.name, **head.task.content},  # text output contains the name
         "protocol": head.protocol.content,
         "tokenizer": digest(sorted(tokenizer.glob("*.json"))),
-        "examples": [examples.texts, labels, examples.choices],
+        "examples": [examples.texts, labels, examples.choices, *_spans(examples)],
     }
     return hashlib.sha256(json.dumps(content, default=str).encode()).hexdigest()[:32]
+
+
+def _spans(examples: Examples) -> list[object]:
+    """The places of marked words; nothing without any, as in files of earlier versions."""
+    return [examples.spans] if examples.spans else []

@@ -17,9 +17,14 @@ def pooling_of(pooling: str, reading: str, family: str) -> str:
     """The declared pooling, with `native` resolved for a representation and a model family.
 
     Raises:
-        ValueError: `cls` for a network whose first token attends only to itself, or `mean_sqrt_len`
-            for one that has averaged its tokens.
+        ValueError: `cls` for a network whose first token attends only to itself, `mean_sqrt_len`
+            for one that has averaged its tokens, or `word`, which pools no whole text.
     """
+    if pooling == "word":
+        raise ValueError(
+            "protocol.pooling = word is for an output layer on tasks with marked_words; set it to "
+            "native, last, mean or max"
+        )
     if pooling == "mean_sqrt_len" and FAMILIES[family].kind == "averaging":
         raise ValueError(
             "protocol.pooling = mean_sqrt_len would scale a vector that is an average already by "

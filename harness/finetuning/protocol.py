@@ -96,13 +96,14 @@ class Finetune(ConfigModel):
 class Protocol(ConfigModel):
     """How models are fine-tuned and scored: equal for all arms, shown under every table."""
 
-    pooling: Literal["native", "cls", "last", "mean", "max", "mean_sqrt_len"] = "native"
+    pooling: Literal["native", "cls", "last", "mean", "max", "mean_sqrt_len", "word"] = "native"
     """Input of the output layer: the state of the first token (`cls`) or the `last`, the `mean` or
     `max` over tokens, their sum over the root of their number (`mean_sqrt_len`, Cer et al. 2018),
     or the `native` one of the representation: the first token of bidirectional
     networks, the last of causal ones, both ends of a biLM or a biLSTM, the mean of static
     embeddings. Where embeddings are compared, `native` is a sentence-transformers model's own
-    pooling."""
+    pooling. `word`, for tasks with `marked_words` such as WiC: the mean over the tokens of the word
+    in each text; of two texts u, v, |u - v| and u * v (Conneau et al. 2017, section 3.2)."""
     use: Literal["encoder"] | None = None
     """The part of an encoder-decoder that is fine-tuned: null: all of it, which reads an input with
     both halves; `encoder`: its encoder alone, as an encoder."""

@@ -138,12 +138,20 @@ class StageGraph:
         return {
             **since_repairs(evaluate, task),
             **self.task_content(task),
+            **self._marked_words(evaluate, task),
             "adaptation": self.adaptation_content(evaluate.adaptation),
             "protocol": self.protocol_content(evaluate.protocol),
             "finetune": self.dump(evaluate.finetune),
             **(self.precision if evaluate.adaptation.trains else {}),
             **self._index(evaluate, task),
         }
+
+    def _marked_words(self, evaluate: Evaluate, task: Task) -> dict[str, Any]:
+        """The content of a task with its marked words where they are read; empty otherwise, so that
+        other runs have the keys that they had before tasks could mark words."""
+        if evaluate.protocol.pooling != "word" or not task.marked_words:
+            return {}
+        return {"content": task_in(self.world, task).marked_content}
 
     def _index(self, evaluate: Evaluate, task: Task) -> dict[str, Any]:
         """The part of a spec that identifies an approximate index; empty for exact search."""

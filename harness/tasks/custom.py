@@ -10,6 +10,7 @@ from harness.core.names import SuiteName, lookalike
 from harness.tasks import SUITES, TASKS, loaders
 from harness.tasks.declared_names import check_names, check_scored_splits, check_tags_of_spans
 from harness.tasks.inference import inferred
+from harness.tasks.marked_words import check_marked_words
 from harness.tasks.preprocessing import PREPROCESSORS
 from harness.tasks.prompt_checks import check_prompt
 from harness.tasks.random_choice import with_random_choice
@@ -90,6 +91,7 @@ def _checked(task: Task) -> Task:
     check_scored_splits(task)
     check_tags_of_spans(task)
     check_prompt(task)
+    check_marked_words(task)
     if task.kind in ("classification", "tagging") and len(task.labels) < 2:
         raise ValueError(f"{task.name!r} is {task.kind}, so it needs labels, two or more names")
     if task.kind == "coreference" and task.labels:

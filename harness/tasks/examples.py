@@ -55,6 +55,9 @@ class Examples:
     """The choices of each example of a multiple-choice task."""
     groups: np.ndarray | None = None
     """[num_examples] text: the group of each example, for metrics of groups."""
+    spans: list[tuple[tuple[int, int], ...]] | None = None
+    """Of each text of an example, the first character of its marked word and the one after its
+    last (`Task.marked_words`)."""
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -66,6 +69,7 @@ class Examples:
             self.labels[rows],
             [self.choices[row] for row in rows] if self.choices else None,
             None if self.groups is None else self.groups[rows],
+            [self.spans[row] for row in rows] if self.spans else None,
         )
 
     def head(self, num_examples: int | None) -> "Examples":

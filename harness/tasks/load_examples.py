@@ -23,6 +23,7 @@ from harness.tasks.labels import (
     class_name,
     read_labels,
 )
+from harness.tasks.marked_words import marked_fields, marked_spans
 from harness.tasks.patterns import columns_in, filled, is_pattern
 from harness.tasks.preprocessing import NOWHERE, prepared
 from harness.tasks.row_checks import check_rows, is_own
@@ -124,6 +125,7 @@ def wanted_fields(task: Task, split: Split) -> list[str]:
     texts = [name for text in task.text_fields for name in columns_in(text)]
     group_field = split.group_field or task.group_field
     optional = [field for field in (task.choices_field, group_field) if field]
+    optional += marked_fields(task)
     return list(dict.fromkeys([*texts, task.label_field, *optional, *split.where]))
 
 
@@ -237,7 +239,7 @@ def _examples(task: Task, split: Split, columns: Columns) -> Examples:
     if task.choices_field:
         choices = [tuple(options) for options in columns[task.choices_field]]
     labels = read_labels(task, split, columns[task.label_field], source if is_own(task) else "")
-    examples = Examples(texts, labels, choices, groups)
+    examples = Examples(texts, labels, choices, groups, marked_spans(task, columns))
     wanted_rows = _rows_of(task, split, examples)
     return examples.take(np.array([row for row in kept if wanted_rows[row]], dtype=np.int64))
 

@@ -122,6 +122,10 @@ class Prompt(ConfigModel):
     own choices."""
 
 
+NOT_CONTENT = {"name", "chance", "ceiling", "train_size", "licence", "citation"}
+"""Fields of a task that change no prediction and no score."""
+
+
 class Task(ConfigModel):
     """A task: its data, inputs, labels, splits and metrics."""
 
@@ -138,6 +142,10 @@ class Task(ConfigModel):
     of a pair are separated. For extraction: question and context. For tagging: the field with the
     list of words. For coreference: the field with the list of sentences, whose words are separated
     by single spaces."""
+    marked_words: Mapping[str, str | tuple[str, str]] = Field(default_factory=dict)
+    """Of tasks about a word in each text, for `protocol.pooling: word`: field of a text to the
+    place of the word in it, which is the field with the word, of which the first whole occurrence
+    counts, or the two fields with its first character and the one after its last (WiC)."""
     symmetric: bool = False
     """Whether the label is invariant to the order of the pair, as for similarity and paraphrase."""
     label_field: str = "label"
@@ -175,10 +183,14 @@ class Task(ConfigModel):
 
     @property
     def content(self) -> dict[str, Any]:
-        """All fields that can change predictions or scores, as plain data."""
-        return self.model_dump(
-            exclude={"name", "chance", "ceiling", "train_size", "licence", "citation"}
-        )
+        """All fields that can change predictions or scores, as plain data, without the marked
+        words, which a single pooling reads."""
+        return self.model_dump(exclude={*NOT_CONTENT, "marked_words"})
+
+    @property
+    def marked_content(self) -> dict[str, Any]:
+        """The content with the marked words."""
+        return self.model_dump(exclude=NOT_CONTENT)
 
 
 class Column(ConfigModel):

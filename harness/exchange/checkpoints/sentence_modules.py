@@ -42,9 +42,10 @@ def _is_read_alike(backbone: Backbone) -> bool:
 
 def define_embedding(backbone: Backbone, protocol: Protocol) -> None:
     """Gives a network the embedding by which a protocol compares texts: its own, if a checkpoint
-    defined one and the pooling is `native`; none if `_is_read_alike` does not hold."""
+    defined one and the pooling is `native`; none if `_is_read_alike` does not hold, or if single
+    words are pooled."""
     keeps_own = backbone.embedding is not None and protocol.pooling == "native"
-    if keeps_own or not _is_read_alike(backbone):
+    if keeps_own or not _is_read_alike(backbone) or protocol.pooling == "word":
         return
     pooling = pooling_of(protocol.pooling, backbone.representation, backbone.family)
     backbone.embedding = SentenceEmbedding.read(

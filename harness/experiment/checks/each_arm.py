@@ -8,6 +8,7 @@ from harness.experiment.checks import (
     continued_pretraining,
     diagnostics,
     distillation,
+    marked_words,
     model,
     prompt_training,
     warmup,
@@ -24,3 +25,4 @@ def problems(arm: Arm, arms: Sequence[Arm]) -> Problems:
     yield from auxiliary.problems(arm, arms)
     yield from prompt_training.problems(arm)
     yield from warmup.problems(arm)
+    yield from marked_words.problems(arm)

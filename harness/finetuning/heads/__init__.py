@@ -7,6 +7,7 @@ from harness.finetuning.heads.attended_pairs import ATTENDED
 from harness.finetuning.heads.classification import Classification, Regression
 from harness.finetuning.heads.coreference import Coreference
 from harness.finetuning.heads.head import TaskHead
+from harness.finetuning.heads.marked_words import MARKED
 from harness.finetuning.heads.multiple_choice import MultipleChoice
 from harness.finetuning.heads.retrieval import Retrieval
 from harness.finetuning.heads.siamese import Similarity
@@ -33,5 +34,7 @@ def task_head(task: Task, protocol: Protocol, tokenizer: PreTrainedTokenizerFast
     """The head of `task` under `protocol`: text output, or the head of its kind."""
     if answered_as_text(task, protocol):
         return TextOutput(task, protocol, tokenizer)
+    if protocol.pooling == "word":
+        return MARKED[task.kind](task, protocol, tokenizer)
     attends = protocol.head == "bilstm_attention" and len(task.text_fields) == 2
     return (ATTENDED if attends else HEADS)[task.kind](task, protocol, tokenizer)

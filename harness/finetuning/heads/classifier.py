@@ -33,6 +33,9 @@ class Classifier(TaskModel):
     input is the prefix.
     """
 
+    vectors_per_input = 1
+    """Vectors of the width of a state that the layers above pooling read at once."""
+
     def __init__(
         self,
         backbone: Backbone,
@@ -50,13 +53,16 @@ class Classifier(TaskModel):
         family = "bilstm" if self.recurrent else backbone.family  # whose states are pooled
         self.pooling = pooling_of(protocol.pooling, self.reading, family)
         self.per_token = per_token
+        self.reads_tokens = per_token
         self.has_segments = has_segments(backbone)
         self.dropout = nn.Dropout(protocol.head_dropout)
         width = self.recurrent.width if self.recurrent else backbone.hidden_size
+        num_inputs = self.vectors_per_input * width
         self.hidden: nn.Module = nn.Identity()
         if protocol.head == "mlp":
-            self.hidden = mlp(output_layer(backbone, width, width), protocol.head_dropout)
-        self.head: nn.Module = output_layer(backbone, width, num_outputs)
+            hidden = output_layer(backbone, num_inputs, width)
+            self.hidden, num_inputs = mlp(hidden, protocol.head_dropout), width
+        self.head: nn.Module = output_layer(backbone, num_inputs, num_outputs)
         self.mix: ScalarMix | None = None
         self.standardise: nn.Module = nn.Identity()
         self.layer: int | None = None
@@ -144,7 +150,7 @@ class Classifier(TaskModel):
             states = self._layers(batch)[self.layer]
         else:
             states = self.backbone(**self._inputs(batch)).last_hidden_state
-        if self.per_token and self.reading == "encoder_decoder":
+        if self.reads_tokens and self.reading == "encoder_decoder":
             return _shifted_back(states, batch["attention_mask"])
         return states
 

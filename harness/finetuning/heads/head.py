@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from transformers import PreTrainedTokenizerFast
+from transformers import BatchEncoding, PreTrainedTokenizerFast
 
 from harness.finetuning.adaptation import Adaptation
 from harness.finetuning.heads.classifier import Classifier
@@ -59,15 +59,24 @@ class TaskHead(ABC):
             targets: [num_items].
             first_rows: [num_items + 1] as in `Encoded`.
         """
-        most = self.protocol.max_sequence_length
-        out = self.tokenizer(
+        return self.encoded(self.in_template(texts), targets, first_rows)
+
+    def in_template(self, texts: Sequence[tuple[str, ...]]) -> BatchEncoding:
+        """The tokenizer's output for [R] rows of texts."""
+        return self.tokenizer(
             *[list(column) for column in zip(*texts, strict=True)],
             truncation="longest_first",
-            max_length=most,
+            max_length=self.protocol.max_sequence_length,
             return_token_type_ids=True,
             return_attention_mask=False,
             return_overflowing_tokens=False,
         )
+
+    def encoded(
+        self, out: BatchEncoding, targets: np.ndarray, first_rows: np.ndarray | None = None
+    ) -> Encoded:
+        """The tokenizer's output for [R] rows as items; arguments as of `tokenized`."""
+        most = self.protocol.max_sequence_length
         ids, types = Ragged.of(out["input_ids"]), Ragged.of(out["token_type_ids"])
         full = ids.lengths == most
         if first_rows is not None:

@@ -115,6 +115,7 @@ SUPERGLUE_TASKS: tuple[Task, ...] = (
     _task(
         "wic",
         text_fields=("{word}: {sentence1}", "sentence2"),
+        marked_words={"sentence1": ("start1", "end1"), "sentence2": ("start2", "end2")},
         labels=("False", "True"),
         metrics=("accuracy",),
         chance=0.5,  # balanced by its authors

@@ -74,6 +74,7 @@ MICRO_SUPERGLUE_TASKS: tuple[Task, ...] = (
         "same_reference",
         "WiC: Pilehvar and Camacho-Collados 2019, NAACL",
         symmetric=True,
+        marked_words={"sentence1": "word", "sentence2": "word"},
         labels=("different", "same"),
         chance=0.5,
         ceiling=0.956,
