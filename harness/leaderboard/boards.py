@@ -20,7 +20,7 @@ from harness.leaderboard.build import build, build_columns, experiment_table, ro
 from harness.leaderboard.facets import facets
 from harness.leaderboard.imported import ImportedBlock, imported_blocks
 from harness.leaderboard.missing import Reasons, reasons
-from harness.leaderboard.own_suites import own_suites
+from harness.leaderboard.own_suites import check_plugin_suite, own_suites
 from harness.leaderboard.published import Board, board_names, board_of_suite, load_board
 from harness.leaderboard.quantity_columns import QuantityColumn, board_quantities
 from harness.leaderboard.ranked import ranked, tied
@@ -277,6 +277,7 @@ def _board(name: str, experiments: Sequence[RecordedExperiment]) -> tuple[Board,
     own = own_suites(experiments)
     suites = {**own, **SUITES}
     if name not in suites:
+        check_plugin_suite(name, experiments)
         known = [*own, *board_names(), *SUITES]
         raise ValueError(unknown_name("the board or suite", name, known))
     return Board(name=name, title=name, suite=name, average=suites[name].average), suites[name]

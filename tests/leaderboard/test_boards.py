@@ -16,6 +16,7 @@ from harness.leaderboard import ranks
 from harness.leaderboard.board_filter import BoardFilter
 from harness.leaderboard.boards import board_table, store_board
 from harness.leaderboard.build import build
+from harness.leaderboard.own_suites import check_plugin_suite
 from harness.leaderboard.ranked import tied
 from harness.leaderboard.render import render
 from harness.leaderboard.table import NO_AVERAGES
@@ -84,6 +85,14 @@ def test_a_suite_is_also_a_board(store):
     assert board_table("micro-swag-v1", store).rows == ()
     with pytest.raises(ValueError, match="the board or suite 'swagg' is not known"):
         board_table("swagg", store)
+
+
+def test_a_suite_of_a_plug_in_has_no_board(store):
+    one = recorded_experiments(store)[0]
+    one.spec["experiment"]["evaluate"]["suite"] = "own-suite-v1"
+    with pytest.raises(ValueError, match=f"'own-suite-v1' is of a plug-in, .* file of {one.name},"):
+        check_plugin_suite("own-suite-v1", [one])
+    check_plugin_suite("other-v1", [one])
 
 
 def test_arms_with_the_same_runs_are_one_row(store):
