@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pandas as pd
@@ -89,7 +90,8 @@ def test_a_suite_is_also_a_board(store):
 
 def test_a_suite_of_a_plug_in_has_no_board(store):
     one = recorded_experiments(store)[0]
-    one.spec["experiment"]["evaluate"]["suite"] = "own-suite-v1"
+    declared = one.spec["experiment"] | {"evaluate": {"suite": "own-suite-v1"}}
+    one = replace(one, spec={**one.spec, "experiment": declared})
     with pytest.raises(ValueError, match=f"'own-suite-v1' is of a plug-in, .* file of {one.name},"):
         check_plugin_suite("own-suite-v1", [one])
     check_plugin_suite("other-v1", [one])
