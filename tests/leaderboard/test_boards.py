@@ -89,7 +89,7 @@ def test_a_suite_is_also_a_board(store):
 
 def test_a_suite_of_a_plug_in_has_no_board():
     one = SimpleNamespace(name="mine", spec={"experiment": {"evaluate": {"suite": "own-suite-v1"}}})
-    with pytest.raises(ValueError, match="'own-suite-v1' is of a plug-in, .* the file of mine,"):
+    with pytest.raises(ValueError, match=r"'own-suite-v1' is of a plug-in, .* the file of mine,"):
         check_plugin_suite("own-suite-v1", [one])
     check_plugin_suite("other-v1", [one])
 
