@@ -14,6 +14,7 @@ from harness.data.corpora.steps.filters import Quality
 from harness.experiment import plugins
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Experiment
+from harness.finetuning.adaptation import Selective
 from harness.finetuning.compatibility import answered_as_text
 from harness.plan.costs import pretraining_cost
 from harness.plan.fingerprints import Fingerprints
@@ -215,4 +216,12 @@ def since_repairs(evaluate: Evaluate, task: Task) -> dict[str, str]:
     has_prompt = evaluate.adaptation.kind == "prompt_tuning"
     if has_prompt and "changed_words" in evaluate.diagnostics:  # those of the prompt were read
         found["attributions"] = "texts"
+    return found | adaptation_repairs(evaluate, task)
+
+
+def adaptation_repairs(evaluate: Evaluate, task: Task) -> dict[str, str]:
+    """As `since_repairs`, of an adaptation."""
+    adaptation, found = evaluate.adaptation, {}
+    if isinstance(adaptation, Selective) and adaptation.trains_embeddings:  # so were fixed ones
+        found["fixed"] = "not trained"
     return found
