@@ -71,7 +71,7 @@ def test_the_places_are_those_of_the_words(tokenizer: PreTrainedTokenizerFast, t
     batch = head.collate(head.encode(examples), np.arange(len(examples)))
     assert batch[WORDS].shape == (len(examples), texts, 2)
     for row, ids, words in zip(examples.texts, batch["input_ids"], batch[WORDS], strict=True):
-        read = [tokenizer.decode(ids[first:last]).replace(" ", "") for first, last in words]
+        read = [str(tokenizer.decode(ids[first:last])).replace(" ", "") for first, last in words]
         assert read == [text.split()[1] for text in row]
 
 
