@@ -124,8 +124,7 @@ def wanted_fields(task: Task, split: Split) -> list[str]:
     """Columns that the examples of a split need, after preprocessing."""
     texts = [name for text in task.text_fields for name in columns_in(text)]
     group_field = split.group_field or task.group_field
-    optional = [field for field in (task.choices_field, group_field) if field]
-    optional += marked_fields(task)
+    optional = [*filter(None, (task.choices_field, group_field)), *marked_fields(task)]
     return list(dict.fromkeys([*texts, task.label_field, *optional, *split.where]))
 
 
