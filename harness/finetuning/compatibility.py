@@ -8,6 +8,7 @@ from harness.finetuning.adaptation import Adaptation, Frozen, PromptTuning, Sele
 from harness.finetuning.module_names import (
     MODEL_TYPES,
     ModuleNames,
+    unread_targets,
     unsupported_adaptation,
 )
 from harness.finetuning.projection_updates import Rotation
@@ -160,7 +161,7 @@ def unsupported_reason(
         return "the mentions of a document have no form as text"
     if not why and answered_as_text(task, protocol):
         return _unsupported_text(protocol, adaptation, run)
-    return why
+    return why or unread_targets(adaptation)
 
 
 def too_small(protocol: Protocol, adaptation: Adaptation, run: Pretrain) -> str:

@@ -68,6 +68,10 @@ _GPT = ModuleNames(
     transposed=True,
 )
 
+OF_TOKEN_HEADS = (
+    *("decoder", "lm_head", "lm_loss", "generator_lm_head", "vocab_transform", "vocab_projector"),
+)
+"""Last parts of the names of projections that only token heads have."""
 RECURRENT = ("harness_lstm", "harness_bilstm", "harness_elmo")
 
 MODULE_NAMES: dict[str, ModuleNames] = {
@@ -206,6 +210,15 @@ def unsupported_adaptation(
     fields, what = NEEDED[adaptation.kind]
     missing = names is not None and not all(getattr(names, field) for field in fields)
     return f"a {model_type} has no {what}" if missing else ""
+
+
+def unread_targets(adaptation: Adaptation) -> str:
+    """Why an adaptation has no effect on a task with an output layer of its own: its targets are of
+    the token head alone. Empty if they are not."""
+    targets = adaptation.targets if isinstance(adaptation, Targeted) else None
+    if not targets or any(one.split(".")[-1] not in OF_TOKEN_HEADS for one in targets):
+        return ""
+    return f"its targets, {', '.join(targets)}, are of the token head, which the task does not read"
 
 
 def _missing_targets(

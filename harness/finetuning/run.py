@@ -209,8 +209,8 @@ def prepared_model(
     if why := settings_problem(settings, adaptation) or noise or alone:
         raise ValueError(why)
     model = _with_head(head, backbone, adaptation, seed)
-    if not settings.predicts_tokens:
-        freeze_unused(model)
+    model.predicts_tokens = settings.predicts_tokens
+    freeze_unused(model)
     if settings.reinit_layers:
         reinitialise(model, settings.reinit_layers)
     if alpha := settings.neftune_alpha:

@@ -20,9 +20,16 @@ class TaskModel(nn.Module, ABC):
     backbone: Backbone
     names_tokens: ClassVar[bool] = False
     """Whether outputs are those of the backbone's own token head."""
+    predicts_tokens: bool = False
+    """Whether auxiliary objectives read that token head."""
     unfreezing: Mapping[str, int] = MappingProxyType({})
     """Name of each parameter to the first epoch, from 0, in which it is trained; empty: all are
     trained from the first epoch."""
+
+    @property
+    def reads_token_head(self) -> bool:
+        """Whether a loss depends on the backbone's own token head."""
+        return self.names_tokens or self.predicts_tokens
 
     def forward(self, batch: Batch) -> Any:
         """Outputs for a batch, in the shape of `outputs` [B, ...]."""

@@ -14,7 +14,9 @@ from harness.data.corpora.steps.filters import Quality
 from harness.experiment import plugins
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Experiment
+from harness.finetuning.adaptation import Selective
 from harness.finetuning.compatibility import answered_as_text
+from harness.finetuning.projection_updates import Targeted
 from harness.plan.costs import pretraining_cost
 from harness.plan.fingerprints import Fingerprints
 from harness.plan.keys import KeyTexts, run_content, stage_key
@@ -215,4 +217,15 @@ def since_repairs(evaluate: Evaluate, task: Task) -> dict[str, str]:
     has_prompt = evaluate.adaptation.kind == "prompt_tuning"
     if has_prompt and "changed_words" in evaluate.diagnostics:  # those of the prompt were read
         found["attributions"] = "texts"
+    return found | adaptation_repairs(evaluate, task)
+
+
+def adaptation_repairs(evaluate: Evaluate, task: Task) -> dict[str, str]:
+    """As `since_repairs`, of an adaptation."""
+    adaptation, found = evaluate.adaptation, {}
+    if isinstance(adaptation, Selective) and adaptation.trains_embeddings:  # so were fixed ones
+        found["fixed"] = "not trained"
+    has_targets = isinstance(adaptation, Targeted) and adaptation.targets
+    if has_targets and not answered_as_text(task, evaluate.protocol):
+        found["targets"] = "read"  # those of the token head counted, too
     return found

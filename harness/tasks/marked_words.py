@@ -60,6 +60,11 @@ def _marked_column(task: Task, text: str) -> str:
             f"marked_words of {task.name!r} must mark a word in each of its texts, one alone, but "
             f"marks {len(found)} in {text!r}"
         )
+    if is_pattern(text) and f"{{{found[0]}}}" not in text:
+        raise ValueError(
+            f"marked_words of {task.name!r} must mark a word of a field that its text has as it "
+            f"is, as {{{found[0]}}}, but {text!r} gives it a format"
+        )
     return found[0]
 
 

@@ -19,6 +19,7 @@ from harness.finetuning.adaptation import (
 )
 from harness.finetuning.compatibility import layers_problem, too_small, unsupported_reason
 from harness.finetuning.heads.classifier import Classifier
+from harness.finetuning.module_names import unread_targets
 from harness.finetuning.projection_updates import Adalora, Boft, Lora, Oft
 from harness.finetuning.protocol import Protocol
 from harness.finetuning.task_chain import Multitask
@@ -49,6 +50,30 @@ def test_targets_are_what_lora_trains() -> None:
     model = adapted("bert", declared({"kind": "lora", "targets": ["key"]}))
     inside = [name for name in trained(model) if name.startswith("backbone.")]
     assert len(inside) == 4 and all(".self.key.lora_" in name for name in inside)
+
+
+@pytest.mark.parametrize("kind", ["lora", "adalora", "vera", "oft"])
+def test_targets_of_a_token_head_are_trained_if_it_is_read(kind: str) -> None:
+    """`dense` is also in BERT's token head, which an output layer leaves alone."""
+    targets = ADAPTATIONS[kind].model_copy(update={"targets": ("dense",)})
+    given = targets.model_copy(update={"block_size": 8}) if kind == "oft" else targets
+    for auxiliary in (False, True):
+        model = adapted("bert", given, predicts_tokens=auxiliary)
+        of_head = [name for name in trained(model) if ".predictions.transform.dense." in name]
+        assert bool(of_head) is auxiliary
+        assert any(".attention.output.dense." in name for name in trained(model))
+
+
+def test_targets_of_a_token_head_alone_are_refused() -> None:
+    run, task, lora = run_of("bert"), TASKS["sst2"], Lora(targets=("cls.predictions.decoder",))
+    why = "its targets, cls.predictions.decoder, are of the token head, which the task does not"
+    assert why in unsupported_reason(task, Protocol(), lora, run)
+    with pytest.raises(ValueError, match="that the task reads, but cls"):
+        adapted("bert", lora)
+    writes, as_text = run_of("gpt2"), Protocol(answer="text", max_sequence_length=32)
+    head = Lora(targets=("lm_head",))
+    assert unsupported_reason(task, as_text, head, writes) != unread_targets(head)
+    assert unread_targets(head) and not unread_targets(Lora(targets=("lm_head", "c_attn")))
 
 
 @pytest.mark.parametrize("targets", [[], "query", [3]])

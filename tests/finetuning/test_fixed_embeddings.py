@@ -10,7 +10,7 @@ from transformers import PreTrainedTokenizerFast
 
 from harness.experiment.declaration import from_data
 from harness.experiment.source import DeclarationError
-from harness.finetuning.adaptation import ADAPTATIONS
+from harness.finetuning.adaptation import ADAPTATIONS, Adaptation, Gradual, Selective, Staged
 from harness.finetuning.multitask import TaskData
 from harness.finetuning.protocol import Finetune
 from harness.finetuning.run import finetune
@@ -27,11 +27,14 @@ ALONE = [name for name in FAMILIES if fixed_problem(FIXED, name)]
 
 
 def tuned(
-    folder: Path, tokens: PreTrainedTokenizerFast, settings: Finetune, kind: str = "full"
+    folder: Path,
+    tokens: PreTrainedTokenizerFast,
+    settings: Finetune,
+    adaptation: Adaptation = ADAPTATIONS["full"],
 ) -> dict[str, Tensor]:
     """The change of each weight of the network; the token table under `table`."""
     data = TaskData(make_head("classification", tokens), inputs(False, n=32))
-    run = finetune(folder, [data], settings, seed=0, adaptation=ADAPTATIONS[kind])
+    run = finetune(folder, [data], settings, seed=0, adaptation=adaptation)
     before: Any = load(folder)
     first, after = dict(before.network.named_parameters()), run.model.backbone.network
     changes = {n: (p.detach() - first[n]).abs().sum() for n, p in after.named_parameters()}
@@ -54,18 +57,18 @@ def test_the_table_stays_and_the_layers_are_trained(
     assert tuned(tmp_path, tokenizer, SETTINGS.model_copy(update=once))["table"] > 0
 
 
-@pytest.mark.parametrize("kind", ["gradual", "staged"])
-def test_it_stays_where_layers_are_unfrozen_later(
-    kind: str,
+@pytest.mark.parametrize("adaptation", [Gradual(), Staged(), Selective()])
+def test_it_stays_under_adaptations_that_choose_what_is_trained(
+    adaptation: Adaptation,
     tmp_path: Path,
     tokenizer: PreTrainedTokenizerFast,
 ) -> None:
     make("bert", "bidirectional").save(tmp_path)
     longer = {"epochs": 5}
-    changes = tuned(tmp_path, tokenizer, FIXED.model_copy(update=longer), kind)
+    changes = tuned(tmp_path, tokenizer, FIXED.model_copy(update=longer), adaptation)
     assert changes["table"] == 0
     assert changes["bert.embeddings.position_embeddings.weight"] > 0  # of the last epochs
-    assert tuned(tmp_path, tokenizer, SETTINGS.model_copy(update=longer), kind)["table"] > 0
+    assert tuned(tmp_path, tokenizer, SETTINGS.model_copy(update=longer), adaptation)["table"] > 0
 
 
 def test_it_needs_an_adaptation_that_trains_embeddings() -> None:

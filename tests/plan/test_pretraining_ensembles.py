@@ -1,7 +1,9 @@
 """Ensembles over pretraining seeds: members, keys, scores against averages by hand, differences,
 costs, and what is refused."""
 
+import json
 from functools import cache
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +16,7 @@ from harness.analysis.frames.costs import pretraining_flops, scored_parameters
 from harness.analysis.frames.quantities import quantity_values
 from harness.analysis.power import power_line
 from harness.analysis.statistics.welch import welch
+from harness.execution.stages.task_runner import SETTINGS
 from harness.experiment.declaration import from_data
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.source import DeclarationError
@@ -108,6 +111,23 @@ def test_values_are_averaged(runner: StageRunner) -> None:
         each = [outputs_of(runner, member)[:, 0] for member in members]
         np.testing.assert_allclose(predictions(runner, one), np.mean(each, axis=0), rtol=1e-5)
         assert not np.allclose(each[0], each[1])
+
+
+def test_members_have_the_settings_that_were_chosen_for_them(tmp_path: Path) -> None:
+    """One random trial for each pretraining seed, whose ranks differ."""
+    ranks = {"adaptation.rank": list(range(1, 9))}
+    sweep = {"trials": 1, "sampler": "random", "seeds": "each", "space": ranks}
+    grid = {"model": {"networks": ARMS["networks"]}}
+    made = make_plan(from_data(declared({"pretrain": 2}, grid=grid, sweep=sweep)))
+    runner = StageRunner(tmp_path)
+    runner.run(made)
+    (one,) = stages(made, "networks", "micro-stsb").values()
+    members = [made.stages[key] for key in members_of(one.parents)]
+    files = [runner.out(member.key) / SETTINGS for member in members]
+    chosen = [json.loads(file.read_text())["adaptation"]["rank"] for file in files]
+    assert chosen[0] != chosen[1]
+    each = [outputs_of(runner, member)[:, 0] for member in members]
+    np.testing.assert_allclose(predictions(runner, one), np.mean(each, axis=0), rtol=1e-5)
 
 
 def test_an_ensemble_is_one_seed_of_differences(runner: StageRunner) -> None:

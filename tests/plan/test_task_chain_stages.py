@@ -383,9 +383,11 @@ def test_objectives_of_several_tasks_are_learned_together(runner: StageRunner) -
 def test_only_runs_that_were_computed_in_another_way_have_other_keys() -> None:
     """New layers were drawn where networks are only scored, token heads stayed frozen where a later
     task alone writes text, missing tags were the first, not O, attributions to a soft prompt were
-    read as those to words, and COCO-LM was scored on tokens that it sees."""
+    read as those to words, fixed embeddings were trained, targets in a token head counted, and
+    COCO-LM was scored on tokens that it sees."""
     drawn = {**FAST["finetune"], "reinit_layers": 1}
     several: tuple[tuple[dict[str, Any], bool], ...]
+    given: dict[str, Any]
     several = (({"multitask": {}}, True), ({"sequential": True}, True), ({}, False))
     for fields, marked in several:
         stages = of_kind(planned(**fields, finetune=drawn), "finetune")
@@ -406,6 +408,16 @@ def test_only_runs_that_were_computed_in_another_way_have_other_keys() -> None:
     for kind, marked in (("prompt_tuning", True), ("lora", False)):
         given = {"adaptation": kind, "diagnostics": ["changed_words"]}
         assert ("attributions" in since_repairs(Evaluate.model_validate(given), tagging)) is marked
+    for kind, marked in (("selective", True), ("top_layers", False), ("full", False)):
+        given = {"adaptation": {"kind": kind} if kind == "selective" else kind}
+        assert ("fixed" in since_repairs(Evaluate.model_validate(given), tagging)) is marked
+    for answer, targets, marked in (
+        ("head", ["dense"], True),
+        ("text", ["dense"], False),
+        ("head", None, False),
+    ):
+        given = {"adaptation": {"kind": "lora", "targets": targets}, "protocol": {"answer": answer}}
+        assert ("targets" in since_repairs(Evaluate.model_validate(given), tagging)) is marked
     scored = planned({"pretrain.recipe": ["bert", "coco_lm"]}, probes=["micro-blimp"])
     probes = {run.arm: scored.stages[run.key].spec for run in scored.probe_runs}
     assert {arm: "requests" in spec for arm, spec in probes.items()} == {

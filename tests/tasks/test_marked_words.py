@@ -59,6 +59,12 @@ def test_places_within_a_pattern(tmp_path: Path, pattern: str) -> None:
     assert marked(found) == [["Run", "ran"], ["art", "art"]]
 
 
+@pytest.mark.parametrize("pattern", ["{word}: {one:.40}", "{one!s}"])
+def test_a_format_of_the_marked_text_is_refused(tmp_path: Path, pattern: str) -> None:
+    with pytest.raises(ValidationError, match="must mark a word of a field that its text has"):
+        task(tmp_path, text_fields=[pattern, "two"])
+
+
 def test_the_first_whole_occurrence_of_a_word(tmp_path: Path) -> None:
     """Not the one in `part`, and in letters of any case."""
     found = task(tmp_path, text_fields=["one"], marked_words={"one": "word"})

@@ -12,7 +12,7 @@ from harness.execution.stages.context import Metrics, StageContext, write_json
 from harness.execution.stages.ensembles import ensemble
 from harness.execution.stages.planned_data import read_examples
 from harness.execution.stages.search import tuned_spec
-from harness.execution.stages.task_runner import TaskRunner, head_file
+from harness.execution.stages.task_runner import SETTINGS, TaskRunner, head_file
 from harness.execution.stages.teaching import save_outputs
 from harness.finetuning.adapted_weights import save_adapted
 from harness.finetuning.diagnostics import DIAGNOSTICS_FILE
@@ -129,5 +129,5 @@ def finetune(context: StageContext) -> Metrics:
     if run.diagnostics is not None:
         run.diagnostics.to_parquet(context.out / DIAGNOSTICS_FILE, index=False)
     settings = {**runner.settings.model_dump(), "adaptation": runner.adaptation.content}
-    write_json(context.out / "settings.json", settings)
+    write_json(context.out / SETTINGS, settings)
     return metrics

@@ -44,6 +44,8 @@ from harness.tasks.examples import Examples
 from harness.tasks.scores import score
 from harness.tasks.task import Task
 
+SETTINGS = "settings.json"
+"""File of the hyperparameters and the adaptation of a run."""
 HEADS = "heads"
 """Folder of the task heads, next to the network that they share."""
 

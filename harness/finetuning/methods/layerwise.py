@@ -12,7 +12,8 @@ from harness.models.layers import layer_of_parameters, layers
 
 
 def selective(model: TaskModel, adaptation: Selective) -> None:
-    """Trains the selected parts and the output layer.
+    """Trains the selected parts and the output layer, without what is fixed already: embeddings by
+    `finetune.embeddings`, sinusoidal positions.
 
     Raises:
         ValueError: the network has fewer layers than `top_layers`, or none of the parts.
@@ -27,7 +28,8 @@ def selective(model: TaskModel, adaptation: Selective) -> None:
         "biases": biases,
     }[adaptation.parts]
     head = {id(parameter) for parameter in token_head(backbone)}
-    wanted = [p for root in roots for p in choose(root) if id(p) not in head]
+    chosen = [p for root in roots for p in choose(root) if id(p) not in head]
+    wanted = [p for p in chosen if p.requires_grad]
     if not wanted:
         raise ValueError(f"the network has no {adaptation.parts.replace('_', ' ')} to train")
     backbone.requires_grad_(False)

@@ -32,7 +32,7 @@ def lora(model: TaskModel, adaptation: Lora | Dora) -> None:
         ValueError: the network does not have a target.
     """
     network = model.backbone.network
-    pattern = target_pattern(network, adaptation.targets)
+    pattern = target_pattern(model, adaptation.targets)
     config = LoraConfig(
         r=adaptation.rank,
         lora_alpha=adaptation.alpha,  # type: ignore[arg-type]  # peft takes fractions
@@ -54,7 +54,7 @@ def adalora(model: TaskModel, adaptation: Adalora) -> None:
         ValueError: the network does not have a target.
     """
     network = model.backbone.network
-    pattern = target_pattern(network, adaptation.targets)
+    pattern = target_pattern(model, adaptation.targets)
     config = AdaLoraConfig(
         init_r=adaptation.first_rank,
         lora_alpha=adaptation.alpha,  # type: ignore[arg-type]  # peft takes fractions
@@ -75,7 +75,7 @@ def vera(model: TaskModel, adaptation: Vera) -> None:
         ValueError: the network does not have a target.
     """
     network = model.backbone.network
-    pattern = target_pattern(network, adaptation.targets)
+    pattern = target_pattern(model, adaptation.targets)
     config = _seeded(
         r=adaptation.rank,
         vera_dropout=adaptation.dropout,

@@ -38,7 +38,7 @@ def oft(model: TaskModel, adaptation: Oft) -> None:
     config = OFTConfig(
         oft_block_size=adaptation.block_size,
         use_cayley_neumann=False,  # a truncated series, which is orthogonal only near 0
-        target_modules=_fitting_targets(model.backbone.network, adaptation),
+        target_modules=_fitting_targets(model, adaptation),
     )
     inject_adapter_in_model(config, model.backbone.network)
 
@@ -57,15 +57,15 @@ def boft(model: TaskModel, adaptation: Boft) -> None:
         boft_block_size=adaptation.block_size,
         boft_n_butterfly_factor=adaptation.butterfly_factors,
         boft_dropout=adaptation.dropout,
-        target_modules=_fitting_targets(model.backbone.network, adaptation),
+        target_modules=_fitting_targets(model, adaptation),
     )
     inject_adapter_in_model(config, model.backbone.network)
 
 
-def _fitting_targets(network: nn.Module, adaptation: Rotation) -> str:
+def _fitting_targets(model: TaskModel, adaptation: Rotation) -> str:
     """The pattern of the targets, whose inputs the blocks fit: `peft` would take another size."""
-    pattern = target_pattern(network, adaptation.targets)
-    for name, module in modules_called(network, pattern):
+    pattern = target_pattern(model, adaptation.targets)
+    for name, module in modules_called(model.backbone.network, pattern):
         if isinstance(module, nn.Linear) and (why := adaptation.misfit(module.in_features)):
             raise ValueError(
                 f"adaptation {adaptation.kind}: the width of the inputs of {name}, "

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from torch import nn
 
@@ -11,12 +12,16 @@ from harness.models.backbone import Backbone
 
 def token_head(backbone: Backbone) -> list[nn.Parameter]:
     """Parameters of the token head, without tied embeddings."""
-    network = backbone.network
+    named = backbone.network.named_parameters()  # tied ones appear once, under their first name
+    return [p for name, p in named if in_token_head(backbone.network, name)]
+
+
+def in_token_head(network: Any, name: str) -> bool:
+    """Whether a parameter or module of a network is part of its token head."""
     prefix = network.base_model_prefix
-    named = network.named_parameters()  # tied parameters appear once, under their first name
     if hasattr(network, prefix):
-        return [p for name, p in named if not name.startswith(f"{prefix}.")]
-    return [p for name, p in named if name.split(".")[0] in ("lm_head", "output")]
+        return not name.startswith(f"{prefix}.")
+    return name.split(".")[0] in ("lm_head", "output")
 
 
 def layer_norms(module: nn.Module) -> list[nn.Parameter]:
@@ -43,7 +48,7 @@ def modules_called(network: nn.Module, pattern: str) -> Iterator[tuple[str, nn.M
 
 def freeze_unused(model: TaskModel) -> None:
     """Freezes the token head of a model that predicts no tokens: no gradient would reach it."""
-    if not model.names_tokens:
+    if not model.reads_token_head:
         for parameter in token_head(model.backbone):
             parameter.requires_grad_(False)
 

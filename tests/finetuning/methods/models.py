@@ -44,11 +44,14 @@ def make_backbone(name: str, reading: str | None = None) -> Backbone:
     return build(model, SIZE, tokens, reading or model.facts.representations[0], 0)
 
 
-def adapted(name: str, adaptation: Adaptation, seed: int = 0) -> Classifier:
+def adapted(
+    name: str, adaptation: Adaptation, seed: int = 0, predicts_tokens: bool = False
+) -> Classifier:
     """A classifier of two classes before its first update."""
     torch.manual_seed(seed)
     backbone = copy.deepcopy(make_backbone(name))
     model = Classifier(backbone, 2, Protocol(head_dropout=0.0), adaptation)
+    model.predicts_tokens = predicts_tokens
     freeze_unused(model)
     adapt(model, adaptation)
     return model.train()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn import metrics as oracle
 from torchmetrics.functional.classification import binary_accuracy, binary_matthews_corrcoef
 
-from harness.tasks.metrics import METRICS
+from harness.tasks.metrics import METRICS, classification
 from harness.tasks.metrics.classification import whole
 
 CLASS_METRICS = ("accuracy", "f1", "matthews")
@@ -32,6 +32,13 @@ def test_matthews_equals_its_formula(rows: list[tuple[int, int]]) -> None:
     root = math.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
     expected = (tp * tn - fp * fn) / root if root else 0.0
     assert METRICS["matthews"](labels, predictions) == pytest.approx(expected, abs=1e-9)
+
+
+def test_accuracy_counts_no_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts of 80 tags take 10 kB for each word of a development set."""
+    monkeypatch.delattr(classification, "_class_counts")
+    assert METRICS["accuracy"](np.array([0, 79, -1]), np.array([0, 7, -1])) == 2 / 3
+    assert METRICS["accuracy_tags"]([(0, 79), (3,)], [(0, 7), (3,)]) == 2 / 3
 
 
 @given(triples)
