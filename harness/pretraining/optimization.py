@@ -108,3 +108,11 @@ def configure(
         "optimizer": optimizer,
         "lr_scheduler": {"scheduler": LambdaLR(optimizer, factor), "interval": "step"},
     }
+
+
+def current_rate(scheduler: Any, settings: Optimizer) -> float:
+    """The learning rate now of the parameters whose peak is `settings.learning_rate`. Token
+    embeddings, whose group may be the first, can have another."""
+    rates: list[float] = scheduler.get_last_lr()
+    of_peaks = dict(zip(scheduler.base_lrs, rates, strict=True))
+    return of_peaks.get(settings.learning_rate, rates[0])
