@@ -39,8 +39,8 @@ def only(**weights: Any) -> Distillation:
     return Distillation(**NOTHING | weights)
 
 
-def network(name: str, size: Size = NANO, seed: int = 0) -> Backbone:
-    still = {"initializer_range": 0.2, "dropout": 0.0, "attention_dropout": 0.0}
+def network(name: str, size: Size = NANO, seed: int = 0, **more: Any) -> Backbone:
+    still = {"initializer_range": 0.2, "dropout": 0.0, "attention_dropout": 0.0, **more}
     tokens = Tokens(VOCAB, 0, 2, 3, pair_format=True)
     return build(MODELS[name].model_copy(update=still), size, tokens, "bidirectional", seed)
 
@@ -207,9 +207,14 @@ def test_relations_of_a_student_that_equals_its_teacher() -> None:
     assert loss(model, "relation") == pytest.approx(0, abs=1e-4)
 
 
-@pytest.mark.parametrize("name", sorted(set(ENCODERS) - {"deberta", "deberta_v3"}))
+@pytest.mark.parametrize(
+    "name", [*sorted(set(ENCODERS) - {"deberta", "deberta_v3"}), "gpt2", "llama", "t5"]
+)
 def test_asking_for_scores_changes_nothing(name: str) -> None:
-    batch, model = make_batch(), network(name).eval()
+    """A LLaMA with half as many key heads; T5's encoder, which adds biases of positions."""
+    four = NANO.model_copy(update={"num_heads": 4})
+    shared = {"num_kv_heads": 2} if name == "llama" else {}
+    batch, model = make_batch(), network(name, four, **shared).eval()
     before = read(model, batch).last_hidden_state
     distilled(only(attention_weight=1), model)
     real = batch["attention_mask"].bool()
