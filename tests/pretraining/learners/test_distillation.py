@@ -23,6 +23,7 @@ from harness.pretraining.objectives.loader import TensorBatch, to_step
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.recipes import RECIPES
 from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.recipes.teacher_compatibility import OTHER_ATTENTION
 
 VOCAB = 60
 NANO = SIZES["nano"]
@@ -394,6 +395,26 @@ def student_of(distillation: Distillation, **changes: Any) -> Pretrain:
             "teacher_layer must be at most the teacher's number of layers, 12, but is 13",
         ),
         (
+            only(attention_weight=1),
+            {"model": MODELS["deberta"]},
+            "need a teacher with ordinary attention, but its family is deberta",
+        ),
+        (
+            only(relations=Relations()),
+            {"model": MODELS["xlnet"]},
+            "need a teacher with ordinary attention, but its family is xlnet",
+        ),
+        (
+            only(cosine_weight=1, init_from_teacher=True),
+            {"model": MODELS["electra"]},
+            "the student is a distilbert and the teacher a electra",
+        ),
+        (
+            only(token_weight=1, init_from_teacher=True),
+            {"size": SIZES["large"]},
+            "needs the teacher's size.hidden_size, 1024, not 768",
+        ),
+        (
             Distillation(),
             {"model": MODELS["gpt"], "objective": OBJECTIVES["clm"]},
             "an encoder read bidirectional, but its family is gpt, read causal",
@@ -405,3 +426,12 @@ def test_teachers_that_do_not_fit(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         student_of(settings, **changes)
+
+
+@pytest.mark.parametrize("family", ["bilstm", "dan", "deberta_v3", "xlnet"])
+def test_students_without_scores_of_attention(family: str) -> None:
+    """Families in which `return_attention` fails, or finds nothing."""
+    assert family in OTHER_ATTENTION
+    spec = RECIPES["tinybert"].model_copy(update={"model": MODELS[family]})
+    with pytest.raises(ValueError, match=f"a student with ordinary attention.* {family}"):
+        Pretrain.model_validate(spec.model_dump())
