@@ -113,7 +113,7 @@ class PretrainingModule(pl.LightningModule):
             self.loss_sum += loss
         distributed.sum_gradients(self.trained)
         is_row = self._completes_row(self.global_step + 1)
-        rate = current_rate(scheduler, self.spec.optimizer)
+        rate = current_rate(optimizer.param_groups, self.spec.optimizer)
         with profiled("optimizer"):
             norm = self._clip_gradients(is_row)
             optimizer.step()

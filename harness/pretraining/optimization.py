@@ -110,9 +110,12 @@ def configure(
     }
 
 
-def current_rate(scheduler: Any, settings: Optimizer) -> float:
-    """The learning rate now of the parameters whose peak is `settings.learning_rate`. Token
-    embeddings, whose group may be the first, can have another."""
-    rates: list[float] = scheduler.get_last_lr()
-    of_peaks = dict(zip(scheduler.base_lrs, rates, strict=True))
-    return of_peaks.get(settings.learning_rate, rates[0])
+def current_rate(groups: Sequence[Mapping[str, Any]], settings: Optimizer) -> float:
+    """The learning rate now of the group whose peak is `settings.learning_rate`, if there is one:
+    the first may be that of token embeddings, with a rate of their own.
+
+    Args:
+        groups: `param_groups` of an optimiser; a schedule adds `initial_lr`.
+    """
+    own = (group["lr"] for group in groups if group.get("initial_lr") == settings.learning_rate)
+    return float(next(own, groups[0]["lr"]))
