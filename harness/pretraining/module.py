@@ -15,7 +15,7 @@ from harness.pretraining import distributed
 from harness.pretraining.learners.learner import Learner
 from harness.pretraining.logged_metrics import Perplexity, taken, values
 from harness.pretraining.objectives.loader import PREPARED_BATCHES, Step, TensorBatch, to_device
-from harness.pretraining.optimization import configure, parameter_groups
+from harness.pretraining.optimization import configure, current_rate, parameter_groups
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.schedule import checkpoint_steps
 from harness.pretraining.trainer import log_figures, moved, seed_torch
@@ -113,7 +113,7 @@ class PretrainingModule(pl.LightningModule):
             self.loss_sum += loss
         distributed.sum_gradients(self.trained)
         is_row = self._completes_row(self.global_step + 1)
-        rate = scheduler.get_last_lr()[0]
+        rate = current_rate(optimizer.param_groups, self.spec.optimizer)
         with profiled("optimizer"):
             norm = self._clip_gradients(is_row)
             optimizer.step()

@@ -108,3 +108,14 @@ def configure(
         "optimizer": optimizer,
         "lr_scheduler": {"scheduler": LambdaLR(optimizer, factor), "interval": "step"},
     }
+
+
+def current_rate(groups: Sequence[Mapping[str, Any]], settings: Optimizer) -> float:
+    """The learning rate now of the group whose peak is `settings.learning_rate`, if there is one:
+    the first may be that of token embeddings, with a rate of their own.
+
+    Args:
+        groups: `param_groups` of an optimiser; a schedule adds `initial_lr`.
+    """
+    own = (group["lr"] for group in groups if group.get("initial_lr") == settings.learning_rate)
+    return float(next(own, groups[0]["lr"]))

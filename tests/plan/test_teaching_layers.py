@@ -88,6 +88,10 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         "must have the tokenizer of 'layers'",
     ),
     ({"large": LARGE | {"pretrain.size.num_heads": 4}}, "as many heads as the teacher has, 4"),
+    (
+        {"large": LARGE | {"pretrain.model.family": "deberta"}},
+        "need a teacher with ordinary attention, but its family is deberta",
+    ),
 ]
 
 

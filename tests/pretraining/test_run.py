@@ -237,6 +237,15 @@ def test_the_logged_figures_are_those_of_the_curve(run: Runner, tmp_path: Path) 
     assert all(one["train/gradient_norm"] > 0 for one in found)
 
 
+def test_the_rate_of_the_curve_is_that_of_the_layers(run: Runner, tmp_path: Path) -> None:
+    optimizer = Optimizer(learning_rate=3e-3, embedding_learning_rate_factor=2.0)
+    run(make_spec(optimizer=optimizer, schedule=Schedule(decay="linear", warmup_fraction=0.25)))
+    with (tmp_path / "run/out/curve.csv").open() as file:
+        found = [float(row["learning_rate"]) for row in csv.DictReader(file)]
+    shares = [update / 3 for update in range(3)] + [update / 9 for update in range(9, 0, -1)]
+    assert found == pytest.approx([3e-3 * share for share in shares])
+
+
 @pytest.mark.parametrize("max_grad_norm", [0.5, 0.0])
 def test_the_gradient_norm_is_that_of_all_gradients(data: Path, max_grad_norm: float) -> None:
     optimizer = Optimizer(learning_rate=1e-3, max_grad_norm=max_grad_norm)

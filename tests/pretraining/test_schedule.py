@@ -15,6 +15,7 @@ from transformers import (
     get_wsd_schedule,
 )
 
+from harness.pretraining.recipes import RECIPES
 from harness.pretraining.schedule import (
     Schedule,
     checkpoint_steps,
@@ -71,6 +72,16 @@ def test_t5_rate(warmup: int, steps: int) -> None:
         expected = 1 / math.sqrt(max(n, k)) / (1 / math.sqrt(k))
         assert learning_rate_factor(schedule, n, steps) == pytest.approx(expected)
     assert learning_rate_factor(schedule, 4 * k, steps) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("name", ["t5", "t5_v1_1", "mt5", "ul2"])
+def test_rates_of_the_recipes_are_those_of_t5(name: str) -> None:
+    recipe = RECIPES[name]
+    steps = recipe.budget.steps
+    assert steps
+    for n in (0, 9_999, 10_000, 100_000):
+        rate = recipe.optimizer.learning_rate * learning_rate_factor(recipe.schedule, n, steps)
+        assert rate == pytest.approx(1 / math.sqrt(max(n, 10_000)))
 
 
 def test_warmup_by_share_and_its_bound() -> None:

@@ -9,6 +9,7 @@ from harness.experiment.checks.grid import Problems
 from harness.finetuning.distillation import LayerDistillation, masked_problem
 from harness.pretraining.recipes.compatibility import layer_problems
 from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.recipes.teacher_compatibility import attention_problems
 
 FIELD = ("evaluate", "distillation")
 KINDS = ("encoder", "checkpoint")
@@ -115,6 +116,8 @@ def _layers(settings: LayerDistillation, teacher: Arm, student: Arm) -> Iterator
     if _tokenizer(ours) != _tokenizer(theirs):
         yield f"{teacher.name!r} must have the tokenizer of {student.name!r}, but has another"
     yield from layer_problems(*settings.weights, ours.size, theirs.size)
+    if settings.attention_weight:
+        yield from attention_problems(ours.model.family, theirs.model.family)
 
 
 def _tokenizer(run: Pretrain) -> tuple[object, ...]:

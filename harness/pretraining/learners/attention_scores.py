@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
+from transformers.integrations.sdpa_attention import repeat_kv
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
@@ -18,7 +19,8 @@ class Attention(NamedTuple):
     """The attention of one layer."""
 
     scores: Tensor
-    """[B, A, T, T] q k / sqrt(D), before mask and softmax (Jiao et al. 2020, section 3.1)."""
+    """[B, A, T, T] q k / sqrt(D), plus T5's biases of positions, before mask and softmax (Jiao et
+    al. 2020, section 3.1)."""
     query: Tensor
     """[B, A, T, D], as `key` and `value`."""
     key: Tensor
@@ -50,15 +52,22 @@ def _attend(
     attention_mask: Tensor | None,
     scaling: float | None = None,
     dropout: float = 0.0,
+    position_bias: Tensor | None = None,
     **_: Any,
 ) -> tuple[Tensor, Attention]:
-    """Values [B, T, A, D], and what they follow from, of queries, keys and values [B, A, T, D].
+    """Values [B, T, A, D], and what they follow from, of queries [B, A, T, D], and of keys and
+    values of as many heads, or of fewer, which groups of queries share.
 
     Args:
         attention_mask: [B, 1, T, T], to be added, or bool, True where a key is seen.
+        position_bias: [1 or B, A, T, T], added to the scores.
     """
+    groups = query.shape[1] // key.shape[1]
+    key, value = repeat_kv(key, groups), repeat_kv(value, groups)
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
     scores = torch.matmul(query, key.transpose(2, 3)) * scaling
+    if position_bias is not None:
+        scores = scores + position_bias
     masked = scores
     if attention_mask is not None and attention_mask.dtype == torch.bool:
         masked = scores.masked_fill(~attention_mask, torch.finfo(scores.dtype).min)

@@ -13,6 +13,7 @@ from harness.pretraining.recipes.pair_compatibility import mark_problems, pair_p
 from harness.pretraining.recipes.position_compatibility import position_problems, room_problems
 from harness.pretraining.recipes.size_compatibility import size_problems
 from harness.pretraining.recipes.static_compatibility import embedding_problems, static_problems
+from harness.pretraining.recipes.teacher_compatibility import attention_problems, start_problems
 from harness.pretraining.schedule import warmup_updates
 from harness.pretraining.settings import PretrainSettings
 from harness.pretraining.steps import planned_steps
@@ -194,6 +195,10 @@ def _teacher(run: PretrainSettings, longest: int) -> Iterator[str]:
         )
     weights = distillation.hidden_weight, distillation.attention_weight
     yield from layer_problems(*weights, ours, theirs)
+    if distillation.attention_weight or distillation.relations:
+        yield from attention_problems(run.model.family, teacher.model.family)
+    if distillation.init_from_teacher:
+        yield from start_problems(run, teacher)
     yield from _relations(distillation.relations, ours, theirs)
 
 

@@ -4,7 +4,9 @@ from harness.data.tokenizers import Tokenizer
 from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.recipes.t5_v1_1 import t5_v1_1
+from harness.pretraining.schedule import Schedule
 
+STEPS = 500_000  # section 4
 MODES = ("[NLU]", "[NLG]", "[S2S]")  # section 3.3 and the released vocabulary
 
 ul2 = t5_v1_1.model_copy(
@@ -20,8 +22,10 @@ ul2 = t5_v1_1.model_copy(
         ),
         "objective": OBJECTIVES["ul2"],  # section 3.1
         # Section 4: AdaFactor again, and SwiGLU, where T5 v1.1 has GEGLU.
-        "phases": (Phase(fraction=1.0, sequence_length=512),),  # section 4, as the two below
+        # 1/sqrt(max(n, k)), k = 10^4 as T5's.
+        "schedule": Schedule(warmup_fraction=10_000 / STEPS, decay="inverse_sqrt"),
+        "phases": (Phase(fraction=1.0, sequence_length=512),),  # section 4, as the next
         "batch_size": 128,
-        "budget": Budget(steps=500_000),
+        "budget": Budget(steps=STEPS),
     }
 )

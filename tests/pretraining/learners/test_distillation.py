@@ -23,6 +23,7 @@ from harness.pretraining.objectives.loader import TensorBatch, to_step
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.recipes import RECIPES
 from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.recipes.teacher_compatibility import OTHER_ATTENTION
 
 VOCAB = 60
 NANO = SIZES["nano"]
@@ -39,8 +40,8 @@ def only(**weights: Any) -> Distillation:
     return Distillation(**NOTHING | weights)
 
 
-def network(name: str, size: Size = NANO, seed: int = 0) -> Backbone:
-    still = {"initializer_range": 0.2, "dropout": 0.0, "attention_dropout": 0.0}
+def network(name: str, size: Size = NANO, seed: int = 0, **more: Any) -> Backbone:
+    still = {"initializer_range": 0.2, "dropout": 0.0, "attention_dropout": 0.0, **more}
     tokens = Tokens(VOCAB, 0, 2, 3, pair_format=True)
     return build(MODELS[name].model_copy(update=still), size, tokens, "bidirectional", seed)
 
@@ -207,9 +208,14 @@ def test_relations_of_a_student_that_equals_its_teacher() -> None:
     assert loss(model, "relation") == pytest.approx(0, abs=1e-4)
 
 
-@pytest.mark.parametrize("name", sorted(set(ENCODERS) - {"deberta", "deberta_v3"}))
+@pytest.mark.parametrize(
+    "name", [*sorted(set(ENCODERS) - {"deberta", "deberta_v3"}), "gpt2", "llama", "t5"]
+)
 def test_asking_for_scores_changes_nothing(name: str) -> None:
-    batch, model = make_batch(), network(name).eval()
+    """A LLaMA with half as many key heads; T5's encoder, which adds biases of positions."""
+    four = NANO.model_copy(update={"num_heads": 4})
+    shared = {"num_kv_heads": 2} if name == "llama" else {}
+    batch, model = make_batch(), network(name, four, **shared).eval()
     before = read(model, batch).last_hidden_state
     distilled(only(attention_weight=1), model)
     real = batch["attention_mask"].bool()
@@ -389,6 +395,26 @@ def student_of(distillation: Distillation, **changes: Any) -> Pretrain:
             "teacher_layer must be at most the teacher's number of layers, 12, but is 13",
         ),
         (
+            only(attention_weight=1),
+            {"model": MODELS["deberta"]},
+            "need a teacher with ordinary attention, but its family is deberta",
+        ),
+        (
+            only(relations=Relations()),
+            {"model": MODELS["xlnet"]},
+            "need a teacher with ordinary attention, but its family is xlnet",
+        ),
+        (
+            only(cosine_weight=1, init_from_teacher=True),
+            {"model": MODELS["electra"]},
+            "the student is a distilbert and the teacher a electra",
+        ),
+        (
+            only(token_weight=1, init_from_teacher=True),
+            {"size": SIZES["large"]},
+            "needs the teacher's size.hidden_size, 1024, not 768",
+        ),
+        (
             Distillation(),
             {"model": MODELS["gpt"], "objective": OBJECTIVES["clm"]},
             "an encoder read bidirectional, but its family is gpt, read causal",
@@ -400,3 +426,12 @@ def test_teachers_that_do_not_fit(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         student_of(settings, **changes)
+
+
+@pytest.mark.parametrize("family", ["bilstm", "dan", "deberta_v3", "xlnet"])
+def test_students_without_scores_of_attention(family: str) -> None:
+    """Families in which `return_attention` fails, or finds nothing."""
+    assert family in OTHER_ATTENTION
+    spec = RECIPES["tinybert"].model_copy(update={"model": MODELS[family]})
+    with pytest.raises(ValueError, match=f"a student with ordinary attention.* {family}"):
+        Pretrain.model_validate(spec.model_dump())
