@@ -186,8 +186,8 @@ def task_points(results: Results) -> pd.DataFrame:
 
 
 def thresholds_table(results: Results) -> TextTable:
-    """Tokens from which on each arm exceeds the first untrained network, by column and in the
-    average; no rows without one."""
+    """Tokens from which on each arm exceeds its untrained network, by column and in the average; no
+    rows without one."""
     averages = results.get(learning_points).rename(columns={"average": "score"})
     found = [results.get(task_points), averages.assign(column="average")]
     return thresholds_of(results, pd.concat([one[TASK_COLUMNS] for one in found]))
