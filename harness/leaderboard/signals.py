@@ -24,6 +24,7 @@ NOTE = (
     "without any difference show a signal by their noise alone, whose expected size stands beside "
     "it; p is of an analysis of variance. A column with a large p separates no arms here."
 )
+BASELINES_NOTE = "Baselines are left out."
 BOARD_NOTE = (
     "The arms are the measured rows with two pretraining seeds or more in a column. Baselines, "
     "imported and published rows are left out; runs that several rows share count once. Rows count "
@@ -56,7 +57,10 @@ def column_signals(
     seeds = {column: seed_scores(runs, column) for column in layout.columns}
     named = {column.name: scores for column, scores in seeds.items()}
     if len(seeds) > 1:
-        named[AVERAGE] = seed_averages(seeds, layout.terms)
+        # An arm that shares the runs of some columns has an average of its own.
+        own = results[results["arm"].isin(runs["arm"])]
+        whole = {column: seed_scores(own, column) for column in layout.columns}
+        named[AVERAGE] = seed_averages(whole, layout.terms)
     arms = {name: [*scores_of_arms(scores, least).values()] for name, scores in named.items()}
     known = {
         name: signal_and_noise(scores, paired and have_same_seeds(named[name]))

@@ -20,7 +20,8 @@ UNKNOWN_SHARE = "train_unk_share"
 
 
 def with_learned_vocabularies(plan: Plan, metrics: Mapping[str, Mapping[str, float]]) -> Plan:
-    """A plan whose costs are counted with the learned vocabularies where these are known.
+    """A plan whose costs are counted with the learned vocabularies where these are known; with a
+    world for each seed, that of the first.
 
     Args:
         metrics: key of a finished stage to its metrics.
@@ -30,7 +31,7 @@ def with_learned_vocabularies(plan: Plan, metrics: Mapping[str, Mapping[str, flo
     learned = {key: int(of[VOCAB_SIZE]) for key, of in metrics.items() if VOCAB_SIZE in of}
     if not learned:
         return plan
-    parents = {arm: plan.stages[key].parents for (arm, _), key in plan.pretrain_keys.items()}
+    parents = {arm: plan.stages[key].parents for arm, key in plan.first_pretrain_keys.items()}
     sizes = {
         arm: learned[roles["tokenizer"]]
         for arm, roles in parents.items()

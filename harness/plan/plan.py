@@ -167,6 +167,14 @@ class Plan:
         return {arm.name: arm.sweep for arm in self.arms if arm.sweep.trials}
 
     @property
+    def first_pretrain_keys(self) -> dict[str, str]:
+        """Arm to the key of the pretraining stage of its first seed."""
+        found: dict[str, str] = {}
+        for (arm, _), key in self.pretrain_keys.items():
+            found.setdefault(arm, key)
+        return found
+
+    @property
     def pretrain_searches(self) -> dict[str, str]:
         """Arm to the key of the stage that selects its pretraining settings, of the arms that have
         one."""

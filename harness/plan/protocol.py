@@ -22,6 +22,8 @@ from harness.plan.keys import without_nulls
 from harness.plan.plan import Plan
 from harness.tasks.perturbation import Perturbation
 
+OTHER_TASKS = ("intermediate_tasks", "instruction_tuning", "preference_tuning")
+"""Fields of `Evaluate` that train on other tasks, with settings of their own."""
 PER_SEED = "per_seed"
 OWN_LENGTH = "own_max_sequence_length"
 """Name of a sentence-transformers model's own length in a protocol."""
@@ -80,7 +82,7 @@ def _searched(plan: Plan) -> dict[str, str]:
 
 def _base(plan: Plan) -> Evaluate:
     """`evaluate` of the experiment, with the settings that the sizes of its arms determine, where
-    all arms without a value of their own agree."""
+    all arms without a value of their own agree; for training on other tasks, where all arms do."""
     base = plan.experiment.evaluate
     parts: dict[str, ConfigModel] = {"finetune": base.finetune, "protocol": base.protocol}
     for name, part in parts.items():
@@ -91,7 +93,9 @@ def _base(plan: Plan) -> Evaluate:
             values = {getattr(one, field) for one in own}
             shared |= {field: values.pop()} if len(values) == 1 else {}
         parts[name] = part.model_copy(update=shared)
-    return base.model_copy(update=parts)
+    of_all = {name: [getattr(arm.evaluate, name) for arm in plan.arms] for name in OTHER_TASKS}
+    agreed = {name: own[0] for name, own in of_all.items() if own.count(own[0]) == len(own)}
+    return base.model_copy(update=parts | agreed)
 
 
 def _exceptions(plan: Plan) -> dict[str, object]:

@@ -81,12 +81,20 @@ def unsearched_pretraining(results: Results) -> Iterator[str]:
 
 def selected_by_reported_losses(results: Results) -> Iterator[str]:
     """A sentence on held-out losses of the text by which pretraining settings were selected."""
-    if results.plan.pretrain_searches:
-        in_worlds = results.experiment.seeds.in_worlds
-        where = f" of world {results.experiment.seeds.pretrain[0]}" if in_worlds else ""
+    if not results.plan.pretrain_searches:
+        return
+    if results.experiment.seeds.in_worlds:
+        world = results.experiment.seeds.pretrain[0]
         yield (
-            f"Pretraining settings were selected by their loss on the held-out text{where}. The "
-            "reported losses are those of other seeds, but on the same text, so they are slightly "
+            "Pretraining settings were selected by their loss on the held-out text of world "
+            f"{world}. The reported loss of seed {world} is of another network, but on the same "
+            "text, so it is slightly optimistic; losses in other worlds, and scores of tasks, are "
+            "not."
+        )
+    else:
+        yield (
+            "Pretraining settings were selected by their loss on the held-out text. The reported "
+            "losses are those of other seeds, but on the same text, so they are slightly "
             "optimistic; scores of tasks are not."
         )
 

@@ -291,7 +291,8 @@ def test_losses_of_the_world_of_the_search_are_named(tmp_path: Path) -> None:
     seeds = {"pretrain": 2, "finetune": 1, "world": "per_seed"}
     study = Study.declare(declared(seeds=seeds), store=tmp_path)
     (sentence,) = selected_by_reported_losses(study.results)
-    assert "on the held-out text of world 0." in sentence
+    assert "on the held-out text of world 0. The reported loss of seed 0 is" in sentence
+    assert "losses in other worlds" in sentence
 
 
 def test_plans_and_model_cards_do_not_show_the_declared_setting(study: Study) -> None:

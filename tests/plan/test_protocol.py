@@ -106,6 +106,14 @@ def test_settings_of_several_sizes_are_exceptions_of_all_arms() -> None:
     }
 
 
+def test_settings_of_other_tasks_are_those_of_the_size_of_all_arms() -> None:
+    once = {"task": "micro-mnli", "finetune": {"epochs": 1}}
+    evaluate = {"tasks": ["micro-rte"], "intermediate_tasks": [once]}
+    lines = protocol_of(planned(pretrain={"size": "nano"}, evaluate=evaluate))
+    assert "learning_rate 0.001 batch_size 16 epochs 1" in str(lines["intermediate tasks"])
+    assert not [name for name in lines if name.startswith("except ")]
+
+
 def test_arms_with_another_adaptation_are_named() -> None:
     adapted: dict[str, Any] = {"a": {}, "b": {"evaluate.adaptation": {"kind": "lora", "rank": 2}}}
     base, exceptions = shown(adapted)

@@ -13,9 +13,10 @@ def vocabularies_frame(results: Results) -> pd.DataFrame:
 
     `declared` is the requested number of entries, null for the tokenizer of a checkpoint; `learned`
     is that of the finished tokenizer, which is smaller if the corpus has too few words.
-    `parameters` are those of a network with the learned vocabulary, null for checkpoints.
+    `parameters` are those of a network with the learned vocabulary, null for checkpoints. With a
+    world for each seed, they are of the first.
     """
-    keys = {arm: key for (arm, _), key in results.plan.pretrain_keys.items()}
+    keys = results.plan.first_pretrain_keys
     rows = []
     for arm in results.plan.arms:
         tokenizer = results.plan.stages[keys[arm.name]].parents["tokenizer"] if keys else ""

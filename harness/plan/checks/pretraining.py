@@ -40,6 +40,8 @@ def budget_amount(run: Pretrain) -> tuple[str, float]:
 
 def unfilled_vocabulary(plan: Plan) -> Iterator[str]:
     """Vocabularies that a corpus does not fill, once their tokenizer is trained."""
+    seeds = plan.experiment.seeds
+    corpus = f"the corpus of world {seeds.pretrain[0]}" if seeds.in_worlds else "the corpus"
     groups: dict[tuple[int, int, str], list[str]] = {}
     for arm in plan.arms:
         declared, learned = arm.pretrain.tokenizer, plan.vocab_sizes.get(arm.name)
@@ -48,7 +50,7 @@ def unfilled_vocabulary(plan: Plan) -> Iterator[str]:
             groups.setdefault(kind, []).append(arm.name)
     for (size, learned, algorithm), arms in groups.items():
         yield (
-            f"{', '.join(arms)}: the corpus fills {learned:,} of the {size:,} declared entries of "
+            f"{', '.join(arms)}: {corpus} fills {learned:,} of the {size:,} declared entries of "
             f"{algorithm}; parameters and FLOPs are counted with {learned:,}; set "
             f"pretrain.tokenizer.vocab_size to {learned}, or take more text"
         )

@@ -27,7 +27,7 @@ from harness.report.sections.loss_differences import (
     BITS_DIFFERENCES,
     BITS_NOTE,
     DIFFERENCES,
-    DIFFERENCES_NOTE,
+    differences_note,
     loss_differences_table,
 )
 from harness.report.sections.pretraining import (
@@ -86,7 +86,7 @@ def loss_section(results: Results) -> Section | None:
     if (sources := source_losses_table(results)).rows:
         tables[BY_SOURCE] = sources
     shown: list[tuple[str, str, Loss]] = [
-        (DIFFERENCES, DIFFERENCES_NOTE, "loss"),
+        (DIFFERENCES, differences_note(results), "loss"),
         (BITS_DIFFERENCES, BITS_NOTE, "bits_per_byte"),
     ]
     for title, note, outcome in shown:
@@ -186,8 +186,8 @@ def task_points(results: Results) -> pd.DataFrame:
 
 
 def thresholds_table(results: Results) -> TextTable:
-    """Tokens from which on each arm exceeds the first untrained network, by column and in the
-    average; no rows without one."""
+    """Tokens from which on each arm exceeds its untrained network, by column and in the average; no
+    rows without one."""
     averages = results.get(learning_points).rename(columns={"average": "score"})
     found = [results.get(task_points), averages.assign(column="average")]
     return thresholds_of(results, pd.concat([one[TASK_COLUMNS] for one in found]))

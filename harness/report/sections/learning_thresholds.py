@@ -10,49 +10,48 @@ from harness.analysis.results import Results
 from harness.analysis.statistics.welch import contrast_over_seeds
 from harness.leaderboard.cells import MISSING
 from harness.leaderboard.text_tables import TextTable
-from harness.report.chance_checks import UNTRAINED, controls
+from harness.report.manipulation_checks import untrained_twins
 
 THRESHOLDS = "Tokens until the score exceeds the untrained network"
 THRESHOLDS_NOTE = (
     f"{THRESHOLDS}: the fewest after which the difference from its seeds has a 95 % interval above "
     "zero (Welch's, over pretraining seeds alone, not adjusted for several columns), and has so at "
     "all later checkpoints as well; > is above the whole budget. A smaller number may lie between "
-    "two checkpoints."
+    "two checkpoints. The untrained network is one of the arm's architecture, if there is one."
 )
 MILLION = 1_000_000
 
 
 def thresholds_of(results: Results, points: pd.DataFrame) -> TextTable:
-    """`threshold_table` with the first network without pretraining, arms in their order; no rows
-    without one.
+    """`threshold_table` of all arms with the first untrained network of their architecture, or of
+    any if there is none; no rows without one.
 
     Args:
         points: as for `threshold_table`.
     """
-    known = [arm for arm, kind in controls(results).items() if kind == UNTRAINED]
-    if not known:
-        return TextTable([], [])
-    table = threshold_table(points, known[0])
-    order = list(results.arms).index
-    return TextTable(table.head, sorted(table.rows, key=lambda row: order(row[0])))
+    twins = {arm: untrained_twins(results, arm) for arm in results.arms}
+    return threshold_table(points, {arm: found[0] for arm, found in twins.items() if found})
 
 
-def threshold_table(points: pd.DataFrame, untrained: str) -> TextTable:
-    """Arms by columns, with tokens as cells; no rows if no arm has checkpoints.
+def threshold_table(points: pd.DataFrame, untrained: Mapping[str, str]) -> TextTable:
+    """Arms by columns, with tokens as cells; no rows if no arm has checkpoints. The untrained
+    network is named where arms have different ones.
 
     Args:
         points: a row for each arm, column, pretraining seed and number of tokens, with its `score`.
-        untrained: the arm without pretraining.
+        untrained: arm to the network without pretraining beside it, in the order of the rows.
     """
     columns = list(dict.fromkeys(points["column"]))
-    own = points["arm"] == untrained
-    levels = dict(list(points[own].groupby("column")["score"]))
+    scores = dict(list(points.groupby(["arm", "column"])))
+    amounts = points.groupby("arm")["tokens"].nunique()
+    shown = {arm: of for arm, of in untrained.items() if amounts.get(arm, 0) > 1}
     rows = [
-        [str(arm), *(_cell(group[group["column"] == name], levels.get(name)) for name in columns)]
-        for arm, group in points[~own].groupby("arm", sort=False)
-        if group["tokens"].nunique() > 1
+        [arm, of, *(_cell(scores.get((arm, name)), scores.get((of, name))) for name in columns)]
+        for arm, of in shown.items()
     ]
-    return TextTable(["arm", *columns], rows)
+    if len(set(shown.values())) > 1:
+        return TextTable(["arm", "untrained", *columns], rows, text_columns=(0, 1))
+    return TextTable(["arm", *columns], [[arm, *cells] for arm, _, *cells in rows])
 
 
 def threshold(curve: Mapping[float, pd.Series], level: pd.Series) -> float | None:
@@ -70,12 +69,13 @@ def threshold(curve: Mapping[float, pd.Series], level: pd.Series) -> float | Non
     return found
 
 
-def _cell(points: pd.DataFrame, level: pd.Series | None) -> str:
-    curve: dict[Any, pd.Series] = dict(list(points.groupby("tokens")["score"]))
-    sides = [*curve.values(), *([] if level is None else [level])]
-    if level is None or not curve or not all(_is_complete(side) for side in sides):
+def _cell(points: pd.DataFrame | None, untrained: pd.DataFrame | None) -> str:
+    if points is None or untrained is None:
         return MISSING
-    found = threshold(curve, level)
+    curve: dict[Any, pd.Series] = dict(list(points.groupby("tokens")["score"]))
+    if not all(_is_complete(side) for side in (*curve.values(), untrained["score"])):
+        return MISSING
+    found = threshold(curve, untrained["score"])
     return f"> {_millions(max(curve))}" if found is None else _millions(found)
 
 

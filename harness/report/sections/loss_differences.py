@@ -21,18 +21,23 @@ from harness.report.sections.transfer import COMPARABLE, comparable
 COLUMNS = ["first", "second", "difference", "low", "high", "p_value", "p_benjamini_hochberg"]
 DIFFERENCES = "Differences in held-out loss"
 BITS_DIFFERENCES = "Differences in held-out bits per byte"
-DIFFERENCES_NOTE = (
-    f"{DIFFERENCES}, in nats per predicted token (negative: the first is lower), of models with "
-    f"{COMPARABLE}. 95 % intervals and p are Welch's over pretraining seeds, without the variance "
-    "of the held-out text, which all models share; models with one seed have none. Adjusted p: "
-    "Benjamini and Hochberg, among all these differences."
-)
-
-
+SHARED_TEXT = "without the variance of the held-out text, which all models share"
+OWN_TEXTS = "each with the held-out text of its world"
 BITS_NOTE = (
     f"{BITS_DIFFERENCES}, in the same way, of left-to-right models with the same held-out text "
     "whose losses in nats cannot be compared, because their vocabularies differ."
 )
+
+
+def differences_note(results: Results) -> str:
+    """What the differences in nats are of, and what their intervals hold."""
+    texts = OWN_TEXTS if results.experiment.seeds.in_worlds else SHARED_TEXT
+    return (
+        f"{DIFFERENCES}, in nats per predicted token (negative: the first is lower), of models "
+        f"with {COMPARABLE}. 95 % intervals and p are Welch's over pretraining seeds, {texts}; "
+        "models with one seed have none. Adjusted p: Benjamini and Hochberg, among all these "
+        "differences."
+    )
 
 
 def loss_differences(results: Results, outcome: Loss = "loss") -> pd.DataFrame:

@@ -46,7 +46,10 @@ def vocabulary_section(results: Results) -> Section | None:
         [arm, tokenizer, *map(_count, counts)]
         for arm, tokenizer, *counts in frame.astype(object).to_numpy().tolist()
     ]
-    return Section("Vocabularies", [VOCABULARY_NOTE], tables={"": TextTable(head, rows, (0, 1))})
+    seeds = results.experiment.seeds
+    of_world = [f"They are those of world {seeds.pretrain[0]}."] if seeds.in_worlds else []
+    notes = [" ".join([VOCABULARY_NOTE, *of_world])]
+    return Section("Vocabularies", notes, tables={"": TextTable(head, rows, (0, 1))})
 
 
 def _count(number: float | None) -> str:

@@ -6,6 +6,7 @@ from harness.analysis.results import Results
 from harness.analysis.statistics.signal import Signal
 from harness.leaderboard.build import experiment_table
 from harness.leaderboard.signals import (
+    BASELINES_NOTE,
     NOTE,
     PAIRED_NOTE,
     PARTLY_PAIRED_NOTE,
@@ -13,6 +14,7 @@ from harness.leaderboard.signals import (
     column_signals,
     signal_table,
 )
+from harness.models import is_baseline
 from harness.report.figures.differences import seed_spread
 from harness.report.layout import Plot, Section
 from harness.report.run_scores import all_run_scores
@@ -29,7 +31,10 @@ def spread_section(results: Results) -> Section | None:
     if not svg:
         return None
     table, notes = signal_table(signals(results)), [NOTE]
-    if len(groups := paired_arms(results)) < len(results.arms):
+    arms = without_baselines(results)
+    if len(arms) < len(results.arms):
+        notes.append(BASELINES_NOTE)
+    if len(groups := paired_arms(results)) < len(arms):
         notes.append(PAIRED_NOTE if len(groups) == 1 else PARTLY_PAIRED_NOTE)
     return Section(
         "Spread over seeds",
@@ -40,17 +45,27 @@ def spread_section(results: Results) -> Section | None:
 
 
 def signals(results: Results) -> dict[str, Signal]:
-    """Column, and the average, to its signal and noise; without those of which they are unknown."""
+    """Column, and the average, to its signal and noise; without those of which they are unknown.
+    Baselines without random numbers have no noise, and would make that of the others smaller."""
     paired = len(paired_arms(results)) == 1
     layout = results.get(experiment_table).layout
-    return column_signals(results.get(scores_frame), layout, paired=paired)
+    scores = results.get(scores_frame)
+    kept = scores[scores["arm"].isin(without_baselines(results))]
+    return column_signals(kept, layout, paired=paired) if len(kept) else {}
+
+
+def without_baselines(results: Results) -> list[str]:
+    """The arms that are no baselines."""
+    arms = results.plan.arms
+    return [arm.name for arm in arms if not is_baseline(arm.pretrain.model.family)]
 
 
 def paired_arms(results: Results) -> list[list[str]]:
-    """The arms in groups of those whose runs with equal pretraining seeds depend on each other."""
+    """The arms but baselines, in groups of those whose runs with equal pretraining seeds depend on
+    each other."""
     depend = dependent_runs(results.experiment, results.plan.differences)
     groups: list[list[str]] = []
-    for arm in results.arms:
+    for arm in without_baselines(results):
         if group := next((one for one in groups if depend(one[0], arm)), None):
             group.append(arm)
         else:

@@ -1,5 +1,6 @@
 """The comparison of two arms as a value: a frame, and tables of text."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -137,9 +138,11 @@ def _flips(comparison: ArmComparison) -> TextTable:
     ]
     head = ["task", "split", f"only {first} right", f"only {second} right", "of", "p (McNemar)"]
     untested: dict[str, list[str]] = {}
-    for (task, _), one in comparison.flips.items():
+    splits = Counter(task for task, _ in comparison.flips)
+    for (task, split), one in comparison.flips.items():
         if not one.test:
-            untested.setdefault(one.untested, []).append(task)
+            named = f"{task} {split}" if splits[task] > 1 else task
+            untested.setdefault(one.untested, []).append(named)
     notes = [CAVEAT, *(f"{', '.join(tasks)}: {why}." for why, tasks in untested.items())]
     return TextTable(head, rows, (0, 1), "Flipped examples", notes)
 

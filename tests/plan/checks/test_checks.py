@@ -172,6 +172,19 @@ def test_a_learned_vocabulary_counts_and_changes_no_stage() -> None:
     assert found("unfilled_vocabulary", full) == []
 
 
+def test_of_several_worlds_the_vocabulary_of_the_first_is_named() -> None:
+    run = {"recipe": "bert", "size": "nano", "corpus": "microworld"}
+    seeds = {"pretrain": 2, "finetune": 1, "world": "per_seed"}
+    experiment = Experiment.model_validate(
+        {"name": "x", "question": "which?", "pretrain": run, "seeds": seeds}
+    )
+    plan = make_plan(Declaration(experiment, (resolve_arm(experiment, {}, {}),)))
+    first, second = (key for key, stage in plan.stages.items() if stage.kind == "tokenizer")
+    sizes = {first: {VOCAB_SIZE: 600.0}, second: {VOCAB_SIZE: 500.0}}
+    (line,) = found("unfilled_vocabulary", with_learned_vocabularies(plan, sizes))
+    assert line.startswith("x: the corpus of world 0 fills 600 of the ")
+
+
 @pytest.mark.parametrize("recipe", ["bert", "roberta", "deberta_v3"])  # 906 entries: Unigram's
 def test_what_the_micro_world_fills_of_its_default_vocabulary_is_enough(recipe: str) -> None:
     run = {"recipe": recipe, "size": "nano", "corpus": "microworld"}

@@ -73,11 +73,28 @@ def test_the_table_by_hand() -> None:
             ("other", "sst2", 16e6): HIGH,  # without checkpoints
         }
     )
-    table = threshold_table(points, "scratch")
+    beside = dict.fromkeys(("bert", "gpt", "other", "scratch"), "scratch")
+    table = threshold_table(points, beside)
     assert list(table.head) == ["arm", "sst2", "rte"]
     assert table.rows == [["bert", "16M", "> 16M"], ["gpt", "0.25M", "–"]]
-    missing = threshold_table(points[points["arm"] != "scratch"], "scratch")
+    missing = threshold_table(points[points["arm"] != "scratch"], beside)
     assert missing.rows == [["bert", "–", "–"], ["gpt", "–", "–"]]
+
+
+def test_arms_are_compared_with_their_own_untrained_networks() -> None:
+    points = frame(
+        {
+            ("bert", "sst2", 1e6): LOW,
+            ("bert", "sst2", 16e6): HIGH,
+            ("gpt", "sst2", 1e6): LOW,
+            ("gpt", "sst2", 16e6): HIGH,
+            ("scratch", "sst2", 0.0): LEVEL,
+            ("scratch_gpt", "sst2", 0.0): LEVEL - 20,
+        }
+    )
+    table = threshold_table(points, {"bert": "scratch", "gpt": "scratch_gpt"})
+    assert list(table.head) == ["arm", "untrained", "sst2"]
+    assert table.rows == [["bert", "scratch", "16M"], ["gpt", "scratch_gpt", "1M"]]
 
 
 def test_reports_have_it_with_an_untrained_arm(

@@ -14,6 +14,7 @@ from harness.report.sections.curves import SUM_NOTE, loss_section
 from harness.report.sections.loss_differences import (
     BITS_DIFFERENCES,
     DIFFERENCES,
+    differences_note,
     loss_differences,
     loss_differences_table,
 )
@@ -80,6 +81,13 @@ def test_bits_per_byte_are_compared_across_vocabularies(data: MadeUpResults) -> 
     section = loss_section(made)
     assert section and list(section.tables) == ["", DIFFERENCES, BITS_DIFFERENCES]
     assert loss_differences(data, "bits_per_byte").empty
+
+
+def test_with_a_world_for_each_seed_models_share_no_text(data: MadeUpResults) -> None:
+    shared = "which all models share"
+    assert shared in differences_note(data)
+    data = data.but(seeds={**data.experiment.seeds.model_dump(), "world": "per_seed"})
+    assert shared not in differences_note(data)
 
 
 def test_training_losses_that_are_sums_are_said_to_be(data: MadeUpResults) -> None:

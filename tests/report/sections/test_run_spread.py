@@ -6,15 +6,17 @@ import pytest
 
 from harness.analysis.statistics.signal import signal_and_noise
 from harness.leaderboard.signals import (
+    BASELINES_NOTE,
     NOTE,
     PAIRED_NOTE,
     PARTLY_PAIRED_NOTE,
     TITLE,
     signal_table,
 )
+from harness.pretraining.recipes import RECIPES
 from harness.report.sections import run_spread
 from harness.report.sections.run_spread import signals, spread_section
-from tests.made_up_results import MadeUpResults
+from tests.made_up_results import MadeUpResults, with_recipes
 
 
 def test_signal_and_noise_of_each_column(fabricate: Callable[..., MadeUpResults]) -> None:
@@ -32,6 +34,26 @@ def test_signal_and_noise_of_each_column(fabricate: Callable[..., MadeUpResults]
 def test_one_seed_has_no_noise_to_compare(fabricate: Callable[..., MadeUpResults]) -> None:
     section = spread_section(fabricate({"a": 0.9, "b": 0.6}, seeds=(1, 2)))
     assert section and not section.tables and not section.notes
+
+
+def test_baselines_are_left_out(fabricate: Callable[..., MadeUpResults]) -> None:
+    """Equal in all runs, one would make the noise of the others smaller."""
+    results = fabricate({"a": 0.9, "b": 0.6, "c": 0.5}, seeds=(4, 1))
+    results = with_recipes(results, c=RECIPES["majority"])
+    assert {one.num_arms for one in signals(results).values()} == {2}
+    section = spread_section(results)
+    assert section and section.notes == [NOTE, BASELINES_NOTE]
+
+
+def test_an_arm_that_shares_some_runs_has_an_average(
+    fabricate: Callable[..., MadeUpResults],
+) -> None:
+    results = fabricate({"a": 0.9, "b": 0.6, "c": 0.5}, seeds=(4, 1))
+    frame = results.scores
+    shared = (frame["arm"] == "c") & (frame["task"] == "sst2")
+    keys = frame["key"].mask(shared, frame["key"].str.replace("c-", "a-"))
+    found = signals(results.but(scores=frame.assign(key=keys)))
+    assert (found["sst2"].num_arms, found["average"].num_arms) == (2, 3)
 
 
 def test_arms_alike(fabricate: Callable[..., MadeUpResults]) -> None:

@@ -89,6 +89,12 @@ def test_flipped_examples_are_right_in_every_seed_of_one_arm_only(
         assert found.examples == np.sum((good | wrong) & (other | other_wrong)) < len(good)
 
 
+def test_of_several_splits_the_ones_without_a_test_are_named(comparison: ArmComparison) -> None:
+    tested = comparison.flips["sst2", "validation"]
+    flips = {("rte", "validation"): tested, ("rte", "axg"): replace(tested, test=None)}
+    assert "- rte axg: no test, as examples" in str(replace(comparison, flips=flips))
+
+
 def test_a_single_column_has_no_average_beside_it(fabricate: Fabricate) -> None:
     results = fabricate({"good": 0.9, "poor": 0.6}, tasks=["sst2"], seeds=SEEDS)
     table, *_ = compare_arms((results, "good"), (results, "poor")).tables()
