@@ -186,9 +186,14 @@ def pretraining_repairs(run: Pretrain) -> dict[str, str]:
         one.representation in ("cbow", "skipgram") and one.output.kind != "cooccurrence"
         for one in run.objectives
     )
+    found = {}
     if of_windows and run.tokenizer.algorithm == "word":  # unknown words were words as any other
-        return {"unknown_words": "left out"}
-    return {}
+        found["unknown_words"] = "left out"
+    taught = [one.distillation for one in run.objectives if one.distillation]
+    families = {one.model.family for one in (run, run.teacher) if one}
+    if "t5" in families and any(one.attention_weight or one.relations for one in taught):
+        found["attention"] = "with positions"  # they were left out
+    return found
 
 
 def search_repairs(run: Pretrain) -> dict[str, str]:

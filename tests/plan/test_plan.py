@@ -9,12 +9,15 @@ import pytest
 from harness.experiment.arms import combinations, resolve_arm
 from harness.experiment.declaration import Declaration
 from harness.experiment.experiment import Experiment
+from harness.models import MODELS
 from harness.plan.differences import differing_fields
 from harness.plan.factory import make_plan
+from harness.plan.graph import pretraining_repairs
 from harness.plan.keys import stage_key
 from harness.plan.plan import Plan, Stage
 from harness.plan.protocol import protocol_of
 from harness.pretraining.objectives import OBJECTIVES
+from harness.pretraining.recipes import RECIPES
 from tests.paths import ROOT
 
 BASE: dict[str, Any] = {
@@ -172,6 +175,16 @@ def test_word_vectors_that_learned_unknown_words_have_other_keys(
     assert ("unknown_words" in stage.spec) is of_windows
     before = {name: one for name, one in stage.spec.items() if name != "unknown_words"}
     assert (stage_key("pretrain", before, stage.parents) != stage.key) is of_windows
+
+
+def test_attention_that_was_learned_without_positions_has_another_key() -> None:
+    """Of a T5, as student or as teacher; the keys of all other runs are as before."""
+    taught, t5 = RECIPES["tinybert"], {"model": MODELS["t5"]}
+    assert taught.teacher
+    for part in (t5, {"teacher": taught.teacher.model_copy(update=t5)}):
+        found = pretraining_repairs(taught.model_copy(update=part))
+        assert found == {"attention": "with positions"}
+    assert all(pretraining_repairs(one) == {} for one in (taught, RECIPES["t5"]))
 
 
 def test_precision_changes_the_key_and_hardware_does_not() -> None:
