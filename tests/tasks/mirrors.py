@@ -281,6 +281,7 @@ ROWS: dict[Place, dict[str, list[Any]]] = {
         "passage": _in_turn("Tove rang Oda , and Oda came ."),
         "answers": _in_turn(["Oda"], ["Tove", "Oda"]),
     },
+    (SUPERGLUE, "wic"): {"end1": _in_turn(9), "end2": _in_turn(9)},  # after the starts 0 to 5
     (SUPERGLUE, "wsc"): {
         "text": _in_turn("The cup broke because it fell."),
         "span2_text": _in_turn("it"),
