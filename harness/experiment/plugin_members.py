@@ -219,7 +219,7 @@ def _check_scores(where: str, task: Any) -> None:
     for name in filter(METRICS.__contains__, task.metrics):
         try:
             check_metric(METRICS[name], task)
-        except Exception as error:  # whatever follows from answers of another kind
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
             problem = f"the metric {name!r} cannot score tasks of kind {task.kind}"
             raise ValueError(f"{where}: {problem}; choose another") from error
 

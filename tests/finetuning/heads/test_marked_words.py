@@ -178,13 +178,13 @@ def test_the_micro_world_marks_its_words() -> None:
 
 
 def plan_of(**evaluate: Any) -> Plan:
+    tasks = {"suite": "micro-superglue-v1", "tasks": ["micro-wic", "micro-boolq"]}
     fields = {
         "name": "words",
         "extends": "microworld_nano_mlm",
         "question": "Is the word pooled?",
-        "evaluate": {"suite": "micro-superglue-v1", "tasks": ["micro-wic", "micro-boolq"]},
+        "evaluate": tasks | evaluate,
     }
-    fields["evaluate"] |= evaluate  # type: ignore[operator]
     return harness.declare(fields).plan
 
 
