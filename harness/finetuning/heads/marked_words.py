@@ -101,11 +101,6 @@ class MarkedWords(Classification):
 class MarkedWordValues(MarkedWords, Regression):
     """Mean squared error of one value, from the marked word in each text."""
 
-    num_outputs = Regression.num_outputs
-    loss = Regression.loss
-    divergences = Regression.divergences
-    decode = Regression.decode
-
 
 MARKED: dict[str, type[TaskHead]] = {
     "classification": MarkedWords,
