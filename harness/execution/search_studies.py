@@ -13,6 +13,7 @@ from harness.execution.study_runs import State
 from harness.finetuning.search.sweep import Sweep
 from harness.plan.arm_stages import ArmStage, arm_stages
 from harness.plan.plan import Plan, Stage
+from harness.plan.search_stages import ALL_TASKS
 from harness.store.artifacts import read_file
 from harness.store.store import StageResult, Store
 
@@ -23,7 +24,8 @@ COUNTS = "select study_name, count(*) from studies join trials using (study_id) 
 
 class SearchStudies:
     """The Optuna studies of an experiment, named `<experiment>/<arm>/<task>`, and
-    `/seed <number>` where each pretraining seed has its own."""
+    `/seed <number>` where each pretraining seed has its own. One network for all tasks has one
+    study."""
 
     title = f"the searches in {FILE}"
 
@@ -125,4 +127,5 @@ class SearchStudies:
 
 def _name(plan: Plan, search: ArmStage) -> str:
     each = f"/seed {search.tags['pretrain_seed']}" if plan.experiment.sweep.seeds else ""
-    return f"{plan.experiment.name}/{search.arm}/{search.stage.spec['task']}{each}"
+    task = search.stage.spec.get("task", ALL_TASKS)
+    return f"{plan.experiment.name}/{search.arm}/{task}{each}"

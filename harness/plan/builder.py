@@ -189,7 +189,8 @@ class PlanBuilder:
         cost = finetuning_flops(arm, task, evaluate.finetune, teacher)
         has_model = arm.pretrain.model.facts.kind != "baseline"
         trained = has_model and task.train and evaluate.adaptation.trains
-        tune = self._add_searches(arm, task, tokenizers, cost) if trained else {}
+        searched = trained or evaluate.multitask  # all tasks, on some of which it is trained
+        tune = self._add_searches(arm, task, tokenizers, cost) if searched else {}
         cost += sum(augmenting_flops(arm, task, how) for how in augments)  # no trial teaches
         # Otherwise all fine-tuning seeds give the same result.
         varies = trained or (has_model and (evaluate.protocol.num_fewshot or evaluate.other_tasks))
@@ -210,20 +211,19 @@ class PlanBuilder:
         of_world: dict[int, dict[tuple[int, float], dict[str, Any]]] = {}
         scored = arm.replicates(seeds.pretrain) if trained else [(s,) for s in self._seeds(arm)]
         for networks, (seed, fraction) in itertools.product(scored, runs):
-            pretrain_seed = networks[0]
-            graph = self.graphs[pretrain_seed]
+            graph = self.graphs[pretrain_seed := networks[0]]
             if graph.world not in of_world:  # pretraining seeds of a world share the specs
                 base = self._base_spec(arm, task, pretrain_seed) | given
                 of_world[graph.world] = {run: _finetune_spec(base, *run) for run in runs}
             specs = of_world[graph.world]
             parents = self._parents(arm, task, pretrain_seed, tokenizers)
-            parents |= TaskChain(graph, arm, parents, seed, fraction).before(task)
+            chosen = tune.get(pretrain_seed, {})
+            parents |= TaskChain(graph, arm, parents | chosen, seed, fraction).before(task)
             parents |= self.teaching.before(arm, task, pretrain_seed, seed)
-            label = f"{arm.name}, {task.name}, seed {pretrain_seed}, fine-tuning seed {seed}"
-            if fraction < 1:
-                label = f"{label}, after {fraction:.3g}"
+            after = f", after {fraction:.3g}" if fraction < 1 else ""
+            label = f"{arm.name}, {task.name}, seed {pretrain_seed}, fine-tuning seed {seed}{after}"
             spec, flops = specs[seed, fraction], 0.0 if "head" in parents else cost
-            parents |= tune.get(pretrain_seed, {})
+            parents |= chosen if trained else {}
             if evaluate.ensemble and trained:
                 others = (
                     self._parents(arm, task, other, tokenizers) | tune.get(other, {})
@@ -246,13 +246,16 @@ class PlanBuilder:
             return {}
         own, seeds, found = self._seeds(arm), self.experiment.seeds, {}
         for repeat, seed in enumerate(own if arm.sweep.seeds == "each" else own[:1]):
-            graph = self.graphs[seed]
-            parents = self._parents(arm, task, seed, tokenizers)
-            parents |= TaskChain(graph, arm, parents, seeds.finetune[0]).before(task)
-            parents |= self.teaching.before(arm, task, seed, seeds.finetune[0])
-            base = self._base_spec(arm, task, seed)
-            key = add_search(graph, arm, task, base, parents, cost, repeat)
-            found[seed] = {"tune": key}
+            graph, parents = self.graphs[seed], self._parents(arm, task, seed, tokenizers)
+            chain = TaskChain(graph, arm, parents, seeds.finetune[0])
+            if arm.evaluate.multitask:
+                key = chain.multitask_search(repeat)
+            else:
+                parents |= chain.before(task)
+                parents |= self.teaching.before(arm, task, seed, seeds.finetune[0])
+                base, name = self._base_spec(arm, task, seed), f"{arm.name}, {task.name}"
+                key = add_search(graph, arm.sweep, name, base, parents, cost, repeat)
+            found[seed] = {"tune": key} if key else {}
         return found if len(found) > 1 else dict.fromkeys(seeds.pretrain, found[own[0]])
 
     def _add_sequence(self, arm: Arm, tokenizers: Mapping[int, str]) -> None:

@@ -8,26 +8,29 @@ one stage; its Optuna study is named by a key without the number of trials, for 
 from collections.abc import Mapping
 from typing import Any
 
-from harness.experiment.arms import Arm
 from harness.finetuning.search.pretrain_search import PretrainSearch
+from harness.finetuning.search.sweep import Sweep
 from harness.plan.graph import StageGraph
 from harness.plan.keys import stage_key
-from harness.tasks.task import Task
+
+ALL_TASKS = "all tasks"
+"""Stands for a task where one network for all is searched (`evaluate.multitask`)."""
 
 
 def add_search(
     graph: StageGraph,
-    arm: Arm,
-    task: Task,
+    sweep: Sweep,
+    name: str,
     base: Mapping[str, Any],
     parents: Mapping[str, str],
     flops: float,
     repeat: int = 0,
 ) -> str:
-    """Adds a search for fine-tuning settings of `arm` on `task`.
+    """Adds a search for fine-tuning settings.
 
     Args:
-        base: spec of a fine-tuning run, without seed.
+        name: arm and task, for labels.
+        base: spec of a run on one task or on several, without seed.
         parents: role to key of the stages that a run builds on.
         flops: estimate for one run.
         repeat: number of the search, from 0, where each pretraining seed has its own.
@@ -35,19 +38,18 @@ def add_search(
     Returns:
         Key of the stage that selects the settings.
     """
-    sweep, shared = arm.sweep, {**base, **({"repeat": repeat} if repeat else {})}
+    shared = {**base, **({"repeat": repeat} if repeat else {})}
     again = f" of search {repeat + 1}" if repeat else ""
     spec = {**shared, "sweep": sweep.model_dump(exclude={"pretrain", "seeds"})}
-    label = f"{arm.name}, {task.name}, {sweep.size} trials{again}"
+    label = f"{name}, {sweep.size} trials{again}"
     resumable = {**shared, "sweep": sweep.model_dump(exclude={"trials", "pretrain", "seeds"})}
     if sweep.sampler == "tpe":
         study = stage_key("tune", graph.with_plugins("tune", resumable), parents)
         return graph.stage("tune", label, {**spec, "study": study}, parents, flops * sweep.trials)
     trials = {}
     for number in range(sweep.size):
-        name = f"{arm.name}, {task.name}, trial {number}{again}"
-        trial = {**resumable, "trial": number}
-        trials[trial_role(number)] = graph.stage("trial", name, trial, parents, flops)
+        trial, one = {**resumable, "trial": number}, f"{name}, trial {number}{again}"
+        trials[trial_role(number)] = graph.stage("trial", one, trial, parents, flops)
     return graph.stage("tune", label, spec, trials)
 
 

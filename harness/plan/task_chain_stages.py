@@ -18,6 +18,7 @@ from harness.plan.continued_stages import add_pretraining_loss
 from harness.plan.costs import finetuning_flops
 from harness.plan.graph import StageGraph
 from harness.plan.plan import RetainedLoss, SequentialScore
+from harness.plan.search_stages import add_search
 from harness.tasks.task import Task
 
 Parents = Mapping[str, str]
@@ -48,7 +49,8 @@ class TaskChain:
     graph: StageGraph
     arm: Arm
     parents: Parents
-    """Role to key of the pretrained model and its tokenizer."""
+    """Role to key of the pretrained model and its tokenizer; and `tune`, the search of the settings
+    of one network for all tasks, if any."""
     seed: int
     """Fine-tuning seed."""
     pretrain_fraction: float = 1.0
@@ -126,8 +128,26 @@ class TaskChain:
         trainable = list(self._trainable_tasks().values())
         if not trainable:
             return {}
-        key = self._train(trainable, {}, self.arm.evaluate.finetune)
+        tuned = {role: key for role, key in self.parents.items() if role == "tune"}
+        key = self._train(trainable, tuned, self.arm.evaluate.finetune)
         return {"body": key, "head": key} if task in trainable else {"body": key}
+
+    def multitask_search(self, repeat: int) -> str:
+        """Adds the search for settings of one network for all tasks.
+
+        Args:
+            repeat: number of the search, from 0, where each pretraining seed has its own.
+
+        Returns:
+            Key of the stage that selects the settings; empty if nothing is trained.
+        """
+        evaluate, tasks = self.arm.evaluate, list(self._trainable_tasks().values())
+        if _is_baseline(self.arm) or not tasks:
+            return ""
+        base = self._spec(tasks, evaluate.finetune)
+        flops, roles = self._flops(tasks, evaluate.finetune), self._network
+        name = f"{self.arm.name}, {_named(tasks)}"
+        return add_search(self.graph, self.arm.sweep, name, base, roles, flops, repeat)
 
     def _sequence(self) -> dict[str, str]:
         """Task to key of the stage that trains on it after the earlier tasks."""
@@ -160,15 +180,32 @@ class TaskChain:
         head for each.
 
         Args:
+            body: role to key of what it builds on besides the pretrained model.
             objectives: of bi-encoders, one for each task; empty: none.
         """
+        spec = self._spec(tasks, settings, objectives, mixed, prompts) | {"seed": self.seed}
+        names = _named(tasks)
+        what = f"{prompts.name} on {names}" if prompts else names
+        label = f"{self.arm.name}, {what}, seed {self.seed}"
+        flops = self._flops(tasks, settings) * (prompts.num_rows if prompts else 1)
+        return self.graph.stage("train_tasks", label, spec, {**self._network, **body}, flops)
+
+    def _spec(
+        self,
+        tasks: Sequence[Task],
+        settings: Finetune,
+        objectives: Sequence[str | None] = (),
+        mixed: bool = False,
+        prompts: PromptTraining | None = None,
+    ) -> dict[str, Any]:
+        """The spec of training on `tasks`, without seed."""
         contents = [
             {**self.graph.task_content(task), "siamese": siamese}
             for task, siamese in zip(tasks, objectives or [None] * len(tasks), strict=True)
         ]
         evaluate, fraction = self.arm.evaluate, self.pretrain_fraction
         mixing = prompts.mixing if prompts else evaluate.multitask
-        spec: dict[str, Any] = {
+        return {
             "tasks": contents,
             "protocol": self.graph.protocol_content(evaluate.protocol),
             "finetune": self.graph.dump(settings),
@@ -177,17 +214,17 @@ class TaskChain:
             "prompts": prompts.content if prompts else None,
             # Earlier versions trained it only if the first task is answered as text.
             "token_head": "trained" if not prompts and self._turns_to_text(tasks) else None,
-            "seed": self.seed,
             "pretrain_fraction": fraction if fraction < 1 else None,
             **self.graph.precision,
         }
-        names = " + ".join(task.name for task in tasks)
-        what = f"{prompts.name} on {names}" if prompts else names
-        label = f"{self.arm.name}, {what}, seed {self.seed}"
-        flops = sum(finetuning_flops(self.arm, task, settings, is_earlier=True) for task in tasks)
-        flops *= prompts.num_rows if prompts else 1
-        roles = {role: self.parents[role] for role in ("pretrain", "tokenizer")}
-        return self.graph.stage("train_tasks", label, spec, {**roles, **body}, flops)
+
+    def _flops(self, tasks: Sequence[Task], settings: Finetune) -> float:
+        return sum(finetuning_flops(self.arm, task, settings, is_earlier=True) for task in tasks)
+
+    @property
+    def _network(self) -> dict[str, str]:
+        """Role to key of the pretrained model and its tokenizer."""
+        return {role: self.parents[role] for role in ("pretrain", "tokenizer")}
 
     def _turns_to_text(self, tasks: Sequence[Task]) -> bool:
         """Whether a task is answered as text after a first one that is not; tasks that are mixed
@@ -205,6 +242,10 @@ def _after(task: Task, step: str, steps: Mapping[str, str]) -> dict[str, str]:
     """
     head = {"head": steps[task.name]} if task.name in steps else {}
     return {"body": steps[step], **head}
+
+
+def _named(tasks: Sequence[Task]) -> str:
+    return " + ".join(task.name for task in tasks)
 
 
 def _is_baseline(arm: Arm) -> bool:

@@ -13,6 +13,7 @@ from harness.core.rounding import one_decimal
 from harness.finetuning.search.pretrain_search import at_edge, has_edge, is_pretrained, is_searched
 from harness.finetuning.search.trials import WORST
 from harness.models import is_baseline
+from harness.plan.search_stages import ALL_TASKS
 from harness.report.run_checks import family, planned_runs
 from harness.tasks.custom import tasks_of
 
@@ -22,12 +23,13 @@ FAR_ABOVE_DEV = 10.0
 
 def unequal_trials(results: Results) -> Iterator[str]:
     """A sentence on each task for which the arms had different numbers of trials."""
-    planned = results.get(planned_runs)
-    for task, trials in results.get(trials_frame).groupby("task", sort=False):
-        made = Counter(trials["arm"])
-        arms = [arm for arm in trained_arms(results) if planned[arm, str(task)]]
-        if len({made[arm] for arm in arms}) > 1:
-            named = ", ".join(f"{arm} {made[arm]}" for arm in arms)
+    planned, trials = results.get(planned_runs), results.get(trials_frame)
+    made = Counter(zip(trials["arm"], trials["task"], strict=True))
+    for task in dict.fromkeys(task for _, task in made if task != ALL_TASKS):
+        arms = [arm for arm in trained_arms(results) if planned[arm, task]]
+        numbers = {arm: made[arm, task] or made[arm, ALL_TASKS] for arm in arms}
+        if len({*numbers.values()}) > 1:
+            named = ", ".join(f"{arm} {number}" for arm, number in numbers.items())
             yield f"Unequal numbers of trials on {task}: {named}. More trials find better settings."
 
 
@@ -138,12 +140,15 @@ def trained_arms(results: Results) -> list[str]:
 
 def holdout_beside_dev(results: Results) -> dict[tuple[str, str], tuple[float, float]]:
     """(arm, task) to the main metric x 100 of the selected trial on the hold-out, mean over the
-    searches, and its mean over the arm's runs on dev; only if both are known."""
+    searches, and its mean over the arm's runs on dev; only if both are known, and the search is of
+    one task."""
     tasks = tasks_of(results.suite)
     dev = results.get(scores_frame).groupby(["arm", "task", "split", "metric"])["value"].mean()
     found = {}
     selected = selected_trials(results).groupby(["arm", "task"], sort=False)["value"]
     for (arm, name), best in selected:
+        if name == ALL_TASKS:
+            continue
         task = tasks[str(name)]
         place = (arm, name, task.evaluation[0].name, task.metrics[0])
         both = 100 * float(best.mean()), 100 * float(dev.get(place, np.nan))

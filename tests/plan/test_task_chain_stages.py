@@ -44,9 +44,17 @@ FAST: dict[str, Any] = {
 MNLI = {"task": "micro-mnli", "target_tasks": ["micro-rte"]}
 
 
-def planned(grid: dict[str, Any] | None = None, **evaluate: Any) -> Plan:
-    fields = {**BASE, "evaluate": {**FAST, **evaluate}, "grid": grid or {}}
-    experiment = Experiment.model_validate(fields)
+def planned(
+    grid: dict[str, Any] | None = None,
+    sweep: dict[str, Any] | None = None,
+    seeds: dict[str, Any] | None = None,
+    **evaluate: Any,
+) -> Plan:
+    given = {"grid": grid, "sweep": sweep, "seeds": seeds}
+    fields = {**BASE, "evaluate": {**FAST, **evaluate}}
+    experiment = Experiment.model_validate(
+        fields | {name: value for name, value in given.items() if value}
+    )
     arms = [resolve_arm(experiment, *picked) for picked in combinations(experiment.grid)]
     return make_plan(Declaration(experiment, tuple(arms)))
 

@@ -5,6 +5,7 @@ import pandas as pd
 
 from harness.analysis.results import Results
 from harness.finetuning.search.trials import WORST
+from harness.plan.search_stages import ALL_TASKS
 
 TRIAL_COLUMNS = ["arm", "task", "pretrain_seed", "trial", "value", "state", "seconds", "epochs_run"]
 
@@ -12,9 +13,10 @@ TRIAL_COLUMNS = ["arm", "task", "pretrain_seed", "trial", "value", "state", "sec
 def trials_frame(results: Results) -> pd.DataFrame:
     """One row per arm, task and trial of a finished search: TRIAL_COLUMNS and the hyperparameters.
 
-    `pretrain_seed` is that of the searched network; with one search, the first. A hyperparameter of
-    other adaptations than the trial's is NaN. `value` is the hold-out score, NaN if the trial
-    diverged or its metric is undefined. `state` is complete, diverged, undefined or pruned; a
+    `task` is ALL_TASKS where one network for all is searched. `pretrain_seed` is that of the
+    searched network; with one search, the first. A hyperparameter of other adaptations than the
+    trial's is NaN. `value` is the hold-out score, of ALL_TASKS the mean over tasks; NaN if the
+    trial diverged or its metric is undefined. `state` is complete, diverged, undefined or pruned; a
     pruned trial has the score of epoch `epochs_run`, after which it ended. `seconds` is the time of
     its fine-tuning.
     """
@@ -22,7 +24,8 @@ def trials_frame(results: Results) -> pd.DataFrame:
     searches: dict[tuple[str, str, str], int] = {}
     for run in plan.finetune_runs:
         if key := plan.stages[run.key].parents.get("tune"):
-            searches.setdefault((run.arm, run.task, key), run.pretrain_seed)
+            task = ALL_TASKS if "tasks" in plan.stages[key].spec else run.task
+            searches.setdefault((run.arm, task, key), run.pretrain_seed)
     frames = [
         pd.read_csv(results.files(key) / "trials.csv").assign(
             arm=arm, task=task, pretrain_seed=seed

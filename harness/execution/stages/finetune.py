@@ -2,9 +2,7 @@
 scores."""
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import pandas as pd
 
@@ -13,47 +11,28 @@ from harness.execution.stages.ensembles import ensemble
 from harness.execution.stages.planned_data import read_examples
 from harness.execution.stages.search import tuned_spec
 from harness.execution.stages.task_runner import SETTINGS, TaskRunner, head_file
+from harness.execution.stages.tasks_runner import TasksRunner
 from harness.execution.stages.teaching import save_outputs
 from harness.finetuning.adapted_weights import save_adapted
 from harness.finetuning.diagnostics import DIAGNOSTICS_FILE
-from harness.finetuning.multitask import TaskData, save_head
-from harness.finetuning.prompt_data import prompt_data
-from harness.finetuning.run import finetune as train
-from harness.finetuning.task_chain import Multitask
+from harness.finetuning.multitask import save_head
 from harness.finetuning.teacher_layers import save_network
 from harness.tasks import scores
-from harness.tasks.examples import mixed
 from harness.tasks.load_examples import available_splits
 from harness.tasks.perturbation import Perturbation, perturbed
 
 
 def train_tasks(context: StageContext) -> Metrics:
-    """Trains one network on the tasks of the spec; writes `model/`, a head per task, and tasks.json
-    with the share of batches, updates and final loss per task. Mixed tasks are one. With `prompts`,
-    the tasks are answered in their prompts, without heads."""
-    specs = [{**context.spec, **task, "adaptation": "full"} for task in context.spec["tasks"]]
-    runners = [TaskRunner(replace(context, spec=spec)) for spec in specs]
-    names = [runner.task.name for runner in runners]
-    if context.spec.get("mixed"):
-        names, tasks = [" + ".join(names)], [_mixed(runners)]
-    elif prompts := context.spec.get("prompts"):
-        tasks = _prompted(runners, prompts)
-    else:
-        tasks = [runner.training_data for runner in runners]
-    run = train(
-        runners[0].model,
-        tasks,
-        runners[0].settings,
-        mixing=Multitask.model_validate(context.spec["mixing"] or {}),
-        seed=context.spec["seed"],
-        progress=context.progress,
-        on_epoch=runners[0].epoch_scores if runners[0].settings.holdout_decay else None,
-        compute=context.compute,
-        loggers=context.loggers(),
-    )
+    """Trains one network on the tasks of the spec, with the selected settings; writes `model/`, a
+    head per task, and tasks.json with the share of batches, updates and final loss per task."""
+    spec = tuned_spec(context.spec, context.inputs)
+    runner = TasksRunner(replace(context, spec=spec))
+    first = runner.runners[0]
+    each_epoch = first.epoch_scores if runner.settings.holdout_decay else None
+    run = runner.train(spec["seed"], context.progress, each_epoch)
     run.model.backbone.save(context.out / "model")
     figures = {}
-    for index, name in enumerate(names):
+    for index, name in enumerate(runner.names):
         loss = run.losses[index]
         save_head(run.model.part(index), head_file(context.out, name))
         figures[name] = {
@@ -65,27 +44,8 @@ def train_tasks(context: StageContext) -> Metrics:
     return {
         "steps": sum(run.steps),
         "diverged": float(run.diverged),
-        "truncated": max(task.train.truncated for task in tasks),
+        "truncated": max(task.train.truncated for task in runner.training_data),
     }
-
-
-def _mixed(runners: Sequence[TaskRunner]) -> TaskData:
-    """The train sets of all tasks, as one of the first."""
-    first, parts = runners[0], []
-    for runner in runners:
-        assert runner.train_examples is not None
-        parts.append((runner.train_examples, runner.task.labels))
-    return TaskData(first.head, first.encode(mixed(parts)))
-
-
-def _prompted(runners: Sequence[TaskRunner], prompts: Mapping[str, Any]) -> list[TaskData]:
-    """The train sets as prompts with answers."""
-    first, parts = runners[0], []
-    for runner in runners:
-        assert runner.train_examples is not None
-        parts.append((runner.task, runner.train_examples))
-    tokenizer, precision = first.context.inputs["tokenizer"], first.context.compute.precision
-    return prompt_data(first.model, tokenizer, parts, first.protocol, prompts, precision)
 
 
 def finetune(context: StageContext) -> Metrics:

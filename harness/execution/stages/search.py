@@ -13,6 +13,7 @@ import pandas as pd
 
 from harness.execution.stages.context import Metrics, StageContext, write_json
 from harness.execution.stages.task_runner import TaskRunner
+from harness.execution.stages.tasks_runner import TasksRunner
 from harness.finetuning.adaptation import read_adaptation
 from harness.finetuning.search import optuna_search
 from harness.finetuning.search.optuna_search import Report
@@ -65,7 +66,8 @@ def tuned_spec(spec: Mapping[str, Any], inputs: Mapping[str, Path]) -> Mapping[s
 def with_settings(spec: Mapping[str, Any], selected: Mapping[str, Any]) -> dict[str, Any]:
     """The spec of a fine-tuning stage with the selected hyperparameters."""
     finetune = dict(spec["finetune"])
-    adaptation = read_adaptation(selected.get(ADAPTATION, spec["adaptation"])).model_dump()
+    given = selected.get(ADAPTATION, spec.get("adaptation", "full"))  # none with several tasks
+    adaptation = read_adaptation(given).model_dump()
     for name, value in selected.items():
         prefix, _, field = name.rpartition(".")
         if prefix and field in adaptation:
@@ -108,10 +110,10 @@ def _run_trial(
     report: Report | None = None,
     progress: Callable[..., None] = lambda *_: None,
 ) -> Trial:
-    """One fine-tuning run, scored on the hold-out; `report` is called after each epoch and may
-    prune the trial."""
-    spec = with_settings(context.spec, params)
-    runner = TaskRunner(dataclasses.replace(context, spec=spec))
+    """One fine-tuning run, on one task or several, scored on the hold-out; `report` is called after
+    each epoch and may prune the trial."""
+    own = dataclasses.replace(context, spec=with_settings(context.spec, params))
+    runner = TasksRunner(own) if "tasks" in own.spec else TaskRunner(own)
     begin = time.perf_counter()
     scores: list[float] = []
 

@@ -18,6 +18,7 @@ from harness.finetuning.compatibility import (
 )
 from harness.finetuning.projection_updates import Adalora
 from harness.finetuning.protocol import UNSEEING, Finetune
+from harness.finetuning.search.space import branches_of
 from harness.finetuning.settings_compatibility import (
     fixed_problem,
     mixing_problem,
@@ -233,11 +234,18 @@ def chain_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
         if not (evaluate.multitask or evaluate.sequential):
             continue
         field = "multitask" if evaluate.multitask else "sequential"
-        if experiment.sweep.trials:
+        if experiment.sweep.trials and evaluate.sequential:
             yield (
                 ("sweep", "trials"),
-                f"sweep.trials must be 0 for {arm.name!r}: a search tunes one task, but "
-                f"evaluate.{field} trains one model for all; set evaluate.finetune instead",
+                f"sweep.trials must be 0 for {arm.name!r}: a search has trials of whole runs, but "
+                "evaluate.sequential trains in steps, one for each task; set evaluate.finetune "
+                "instead",
+            )
+        if branches_of(arm.sweep.space):
+            yield (
+                ("sweep", "space", "adaptation"),
+                f"sweep.space must have no adaptation for {arm.name!r}: evaluate.{field} trains "
+                "the whole network",
             )
         if evaluate.multitask and evaluate.finetune.holdout_decay:
             yield (

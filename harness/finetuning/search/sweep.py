@@ -56,7 +56,7 @@ class Sweep(ConfigModel):
     """Search of fine-tuning settings on a hold-out of train, equal for all arms and tasks."""
 
     trials: int = Field(default=0, ge=0, le=MAX_TRIALS)
-    """Trials per (arm, task); 0: no search."""
+    """Trials per (arm, task), or per arm with `evaluate.multitask`; 0: no search."""
     sampler: Literal["tpe", "random", "grid"] = "tpe"
     """`random` and `grid` try the same points for every arm and task, in parallel; a trial of `tpe`
     depends on those before it, so that its study is one stage. Where it is not set: `grid` for

@@ -16,6 +16,7 @@ from harness.finetuning.search.trials import WORST
 from harness.leaderboard.cells import MISSING, mean_cell
 from harness.leaderboard.text_tables import TextTable
 from harness.plan.plan import Plan
+from harness.plan.search_stages import ALL_TASKS
 from harness.report.figures.differences import search_curves as draw_curves
 from harness.report.layout import Plot, Section
 
@@ -24,6 +25,10 @@ FAILED = 0.0
 CHOSEN_NOTE = (
     "Selected by the search on a hold-out of the training set, for each arm and task; all other "
     "settings are those of the protocol."
+)
+ALL_TASKS_NOTE = (
+    f"Under {ALL_TASKS}: the search of one network that is trained on all of them, by the mean of "
+    "their main scores on the hold-outs."
 )
 CURVE_COLUMNS = ["arm", "trials", "mean", "deviation"]
 CAPTION = (
@@ -66,7 +71,8 @@ def chosen_section(results: Results) -> Section | None:
     table = chosen_table(results)
     if not table.rows:
         return None
-    return Section("Chosen hyperparameters", [CHOSEN_NOTE], tables={"": table})
+    notes = [CHOSEN_NOTE, *([ALL_TASKS_NOTE] if ALL_TASKS in table.head else [])]
+    return Section("Chosen hyperparameters", notes, tables={"": table})
 
 
 def chosen_table(results: Results) -> TextTable:
