@@ -9,10 +9,11 @@ import numpy as np
 
 from harness.execution.stages.context import StageContext
 from harness.execution.stages.task_runner import TaskRunner
+from harness.finetuning.module import OnEpoch
 from harness.finetuning.multitask import MultitaskModel, TaskData
 from harness.finetuning.prompt_data import prompt_data
 from harness.finetuning.protocol import Finetune
-from harness.finetuning.run import Finetuned, OnEpoch, finetune
+from harness.finetuning.run import Finetuned, finetune
 from harness.finetuning.search.trials import WORST
 from harness.finetuning.task_chain import Multitask
 from harness.tasks.examples import Examples, mixed
