@@ -237,9 +237,8 @@ def chain_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
         if experiment.sweep.trials and evaluate.sequential:
             yield (
                 ("sweep", "trials"),
-                f"sweep.trials must be 0 for {arm.name!r}: a search has trials of whole runs, but "
-                "evaluate.sequential trains in steps, one for each task; set evaluate.finetune "
-                "instead",
+                f"sweep.trials must be 0 for {arm.name!r}: evaluate.sequential trains in steps, "
+                "one for each task, which are not searched; set evaluate.finetune instead",
             )
         if branches_of(arm.sweep.space):
             yield (
@@ -247,10 +246,12 @@ def chain_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
                 f"sweep.space must have no adaptation for {arm.name!r}: evaluate.{field} trains "
                 "the whole network",
             )
-        if evaluate.multitask and evaluate.finetune.holdout_decay:
+        searched = arm.searched("holdout_decay")
+        if evaluate.multitask and (searched or evaluate.finetune.holdout_decay):
+            where = ("sweep", "space") if searched else ("evaluate", "finetune")
             yield (
-                ("evaluate", "finetune", "holdout_decay"),
-                f"evaluate.finetune.holdout_decay needs one task with scores on a hold-out, but "
+                (*where, "holdout_decay"),
+                f"{'.'.join(where)}.holdout_decay needs one task with scores on a hold-out, but "
                 f"{arm.name!r} trains several together; leave it out",
             )
         if evaluate.protocol.selection == "best":
