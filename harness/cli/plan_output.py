@@ -117,7 +117,11 @@ def _trials(plan: Plan) -> str:
     if search is None:
         return "no search"
     each = ", task and pretraining seed" if search.seeds else " and task"
-    return f"{search.size} trials for every arm{each}"
+    joint = [arm for arm in plan.arms if arm.name in plan.searches and arm.evaluate.multitask]
+    together = (
+        f", for {', '.join(arm.name for arm in joint)} on all tasks together" if joint else ""
+    )
+    return f"{search.size} trials for every arm{each}{together}"
 
 
 def print_warnings(warnings: Sequence[str], console: Console) -> None:

@@ -15,7 +15,7 @@ from harness.finetuning.search.sweep import Sweep
 from harness.plan.plan import Plan
 from harness.plan.search_stages import ALL_TASKS
 from harness.report import search_checks
-from harness.report.sections.search import chosen_section, trials_table
+from harness.report.sections.search import chosen_section, search_section, trials_table
 from tests.plan.test_task_chain_stages import (
     FAST,
     TASKS,
@@ -140,3 +140,5 @@ def test_reports_name_it_once(runner: StageRunner) -> None:
     section = chosen_section(results)
     assert section and len(section.notes) == 2 and ALL_TASKS in section.notes[1]
     assert [TOGETHER, ALL_TASKS] in [row[:2] for row in trials_table(results).rows]
+    whole = search_section(results)
+    assert whole and whole.notes[-1] == section.notes[-1]

@@ -59,11 +59,13 @@ def search_section(results: Results) -> Section | None:
         "Expected best score on the hold-out x 100, by number of trials": search_table(results),
         "Importance of each hyperparameter, in percent": importance,
     }
-    note = _note(results.plan, results.sweep, with_importance=bool(importance.rows))
+    notes = [_note(results.plan, results.sweep, with_importance=bool(importance.rows))]
+    if ALL_TASKS in set(results.get(trials_frame)["task"]):
+        notes.append(ALL_TASKS_NOTE)
     plots = {"search": Plot(svg, CAPTION)} if svg else {}
     shown = {title: table for title, table in tables.items() if table.rows}
     folded = {"Trials of each arm and task": trials_table(results)}
-    return Section("Hyperparameter search", [note], plots, shown, folded)
+    return Section("Hyperparameter search", notes, plots, shown, folded)
 
 
 def chosen_section(results: Results) -> Section | None:
