@@ -189,7 +189,7 @@ class PlanBuilder:
         cost = finetuning_flops(arm, task, evaluate.finetune, teacher)
         has_model = arm.pretrain.model.facts.kind != "baseline"
         trained = has_model and task.train and evaluate.adaptation.trains
-        searched = trained or evaluate.multitask  # all tasks, on some of which it is trained
+        searched = trained or evaluate.multitask  # of all tasks, for those without a train set too
         tune = self._add_searches(arm, task, tokenizers, cost) if searched else {}
         cost += sum(augmenting_flops(arm, task, how) for how in augments)  # no trial teaches
         # Otherwise all fine-tuning seeds give the same result.
