@@ -154,7 +154,7 @@ def test_each_pretraining_seed_has_the_settings_of_its_own_search(
     """Those of the first are shared with a study of one search for all seeds."""
     copytree(folder / "runs", tmp_path / "runs")
     path = folder / "small.yaml"
-    each = harness.load(path, "sweep.seeds=each", store=tmp_path / "runs").run()
+    each = harness.load(path, "sweep.seeds=each", store=tmp_path / "runs").run(executor="serial")
     new = Counter(each.plan.stages[key].kind for key in each.last_run.computed)
     assert new == {"trial": 8, "tune": 4, "finetune": 4}
     frame = each.results.get(trials_frame)

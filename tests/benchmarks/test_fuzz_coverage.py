@@ -23,6 +23,7 @@ def test_coverage_is_read_from_what_the_fuzzer_prints() -> None:
     assert COVERAGE.findall(lines) == ["33", "41"]
 
 
+@pytest.mark.campaign  # the fuzzer instruments every module for seconds
 def test_inputs_that_reach_more_are_found(tmp_path: Path) -> None:
     pytest.importorskip("atheris", reason="it has no wheel for this machine")
     found, (valid, reached) = campaign("published", tmp_path, inputs=300, seed=1)
