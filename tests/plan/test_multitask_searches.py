@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import pytest
 
 from harness.analysis.frames.costs import costs_frame
 from harness.analysis.frames.trials import selected_trials, trials_frame
+from harness.execution.job import Workspace
+from harness.execution.search_studies import SearchStudies
 from harness.execution.stages.search import TUNING_SEED
 from harness.finetuning.search.optuna_search import point
 from harness.finetuning.search.sweep import Sweep
@@ -16,6 +19,7 @@ from harness.plan.plan import Plan
 from harness.plan.search_stages import ALL_TASKS
 from harness.report import search_checks
 from harness.report.sections.search import chosen_section, search_section, trials_table
+from harness.store.store import Store
 from tests.plan.test_task_chain_stages import (
     FAST,
     TASKS,
@@ -71,6 +75,13 @@ def test_each_pretraining_seed_may_have_its_own() -> None:
     assert len(of_kind(plan, "tune")) == 2 and len(of_kind(plan, "trial")) == 4
     chosen = {run.pretrain_seed: plan.stages[run.key].parents["tune"] for run in plan.finetune_runs}
     assert len(set(chosen.values())) == 2
+
+
+def test_optuna_shows_one_study(tmp_path: Path) -> None:
+    plan = planned(BOTH, sweep=SWEEP)
+    names = SearchStudies(plan, Store(tmp_path / "runs"), Workspace(tmp_path / "runs")).searches
+    assert {name.rpartition("/")[2] for name in names if f"/{TOGETHER}/" in name} == {ALL_TASKS}
+    assert len(names) == 1 + len(TASKS)
 
 
 def test_baselines_and_tasks_without_a_train_set_have_no_settings() -> None:
