@@ -20,6 +20,7 @@ from harness.experiment.checks import (
     quantities,
     search,
     size,
+    unused_fields,
     warmup,
     worlds,
 )
@@ -223,7 +224,7 @@ def _arms(source: Source, experiment: Experiment, wrong: set[Any]) -> list[Arm]:
         search.space_problems,
         search.pretrain_space_problems,
         finetuning.chain_problems,
-        finetuning.unused_problems,
+        unused_fields.unused_problems,
         quantities.quantity_problems,
         compute.device_problems,
         loggers.logger_problems,

@@ -11,7 +11,6 @@ from harness.experiment.checks.retrieval import index_problems
 from harness.experiment.experiment import Experiment
 from harness.finetuning.adaptation import Adaptation, Full
 from harness.finetuning.compatibility import (
-    answered_as_text,
     auxiliary_problem,
     layers_problem,
     reading_of,
@@ -30,7 +29,6 @@ from harness.finetuning.settings_compatibility import (
 from harness.finetuning.task_chain import OF_VECTORS, WITHIN_BATCH, IntermediateTask
 from harness.models import BOUNDED
 from harness.tasks.perturbation import alignment_problem
-from harness.tasks.task import COMPARED
 
 
 def protocol_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
@@ -227,29 +225,6 @@ def _answer_problems(arm: Arm) -> Problems:
     for message in outputs_problems(evaluate.finetune, tasks, evaluate.protocol):
         field = message.partition(" ")[0].split(".")
         yield ("evaluate", *field), f"evaluate.{message}"
-
-
-def unused_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
-    """Fields of the protocol that no task of an arm reads."""
-    for arm in arms:
-        evaluate, protocol = arm.evaluate, arm.evaluate.protocol
-        names = (*evaluate.chosen, *evaluate.earlier_tasks)
-        tasks = [evaluate.known_tasks[name] for name in names]
-        written = [answered_as_text(task, protocol) for task in tasks]
-        swapped = [
-            task.symmetric and not text and task.kind not in COMPARED
-            for task, text in zip(tasks, written, strict=True)
-        ]
-        for name, given, read, kind in (
-            ("both_orders", protocol.both_orders, swapped, "a symmetric pair under a head"),
-            ("num_beams", protocol.num_beams > 1, written, "answered as text"),
-        ):
-            if given and not any(read):
-                yield (
-                    ("evaluate", "protocol", name),
-                    f"evaluate.protocol.{name} has no effect on {arm.name!r}: none of "
-                    f"{', '.join(names)} is {kind}; leave it out",
-                )
 
 
 def chain_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:

@@ -1,0 +1,44 @@
+"""Fields of the protocol that no task reads."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from harness.experiment.arms import Arm
+from harness.experiment.checks.grid import Problems
+from harness.experiment.experiment import Experiment
+from harness.finetuning.compatibility import answered_as_text
+from harness.finetuning.protocol import Protocol
+from harness.tasks.task import COMPARED, Task
+
+
+def _swapped(task: Task, protocol: Protocol) -> bool:
+    """Whether a head may encode the texts of a pair in both orders."""
+    as_pair = task.symmetric and task.kind not in COMPARED
+    return as_pair and not answered_as_text(task, protocol)
+
+
+READERS: Mapping[str, tuple[Callable[[Task, Protocol], bool], str]] = {
+    "both_orders": (_swapped, "a symmetric pair under a head"),
+    "num_beams": (answered_as_text, "answered as text"),
+}
+"""Field of the protocol to whether a task reads it, and what such a task is."""
+
+
+def unused_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
+    """Fields that are set, but that no task of any arm reads."""
+    for field, (reads, kind) in READERS.items():
+        default = Protocol.model_fields[field].default
+        given = [arm for arm in arms if getattr(arm.evaluate.protocol, field) != default]
+        tasks = [(task, arm.evaluate.protocol) for arm in given for task in _tasks(arm)]
+        if given and not any(reads(*one) for one in tasks):
+            names = ", ".join(dict.fromkeys(task.name for task, _ in tasks))
+            yield (
+                ("evaluate", "protocol", field),
+                f"evaluate.protocol.{field} has no effect: none of {names} is {kind}; leave it out",
+            )
+
+
+def _tasks(arm: Arm) -> Iterator[Task]:
+    """Those that an arm is scored on or trained on before."""
+    evaluate = arm.evaluate
+    yield from evaluate.chosen.values()
+    yield from (evaluate.known_tasks[name] for name in evaluate.earlier_tasks)
