@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Literal
 
 from harness.analysis.comparison.differences import AVERAGE, LEVEL, Differences, enough_seeds
@@ -12,6 +13,7 @@ from harness.experiment.outcomes import LOSSES
 from harness.report.two_groups import reason, unseen
 
 Word = Literal["confirmed", "refuted", "inconclusive", "void"]
+TOO_MANY = MAX_SEEDS + 1
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,10 @@ class Verdict:
     claim: Claim
     word: Word
     reason: str
+    seeds_needed: float | None = None
+    """Seeds per arm that would show a difference of the observed size in four of five cases, if it
+    is inconclusive for want of seeds: TOO_MANY is more than can be counted, infinite where no
+    number of seeds shows it with these examples."""
 
 
 def judge(claim: Claim) -> Verdict:
@@ -127,10 +133,12 @@ def judge(claim: Claim) -> Verdict:
         return Verdict(claim, "inconclusive", claim.undecided)
     groups = reason(found, claim.unit)
     p_value = found.p_value if claim.adjusted is None else claim.adjusted
-    word, why = _decided(claim, found, significant=p_value < 1 - LEVEL)
+    significant = p_value < 1 - LEVEL
+    word, why = _decided(claim, found, significant)
+    needed = _needed(claim, found) if _lacks_seeds(claim, found, significant) else None
     more = groups if word == "inconclusive" else f"{groups}{unseen(found)}"
     at = f"{claim.look}: " if claim.look else ""
-    return Verdict(claim, word, f"{at}{why}{claim.note}{more}")
+    return Verdict(claim, word, f"{at}{why}{_seeds_text(claim, needed)}{claim.note}{more}", needed)
 
 
 def _decided(claim: Claim, found: Difference, significant: bool) -> tuple[Word, str]:
@@ -144,10 +152,10 @@ def _decided(claim: Claim, found: Difference, significant: bool) -> tuple[Word, 
     bound, named = claim.expectation.bound, _named_bound(claim)
     interval = f"the interval of {claim.decider}" if claim.decider else "the interval"
     if found.low <= bound <= found.high:
-        return "inconclusive", f"{interval} includes {named}{_needed(claim, found)}"
+        return "inconclusive", f"{interval} includes {named}"
     if claim.adjusted is not None and not significant:
         holms = f"{interval} excludes {named}, but p is not below 0.05 after Holm's correction"
-        return "inconclusive", f"{holms}{_needed(claim, found)}"
+        return "inconclusive", holms
     side = "above" if found.low > bound else "below"
     what = "the interval of the linear trend" if claim.is_trend else interval
     if side != claim.expectation.expected_side:
@@ -185,9 +193,16 @@ def _counted(claim: Claim, found: Difference) -> tuple[Word, str]:
     return "confirmed" if holds else "refuted", "the same in every run, so without an interval"
 
 
-def _needed(claim: Claim, found: Difference) -> str:
-    """The seeds that would show a difference of the observed size in four of five cases, to follow
-    another text."""
+def _lacks_seeds(claim: Claim, found: Difference, significant: bool) -> bool:
+    """Whether the interval or Holm's correction leaves open on which side of a bound it lies."""
+    if isinstance(claim.expectation, Equality):
+        return False
+    within = found.low <= claim.expectation.bound <= found.high
+    return within or (claim.adjusted is not None and not significant)
+
+
+def _needed(claim: Claim, found: Difference) -> float | None:
+    """As `Verdict.seeds_needed`; null if there are as many."""
     of_seeds = Components(found.seed_variance * found.num_seeds / 2, float("nan"), 0.0)
     known = [of_seeds, replace(of_seeds, examples=found.example_variance)]
     distance = abs(found.estimate - claim.expectation.bound)
@@ -195,14 +210,23 @@ def _needed(claim: Claim, found: Difference) -> str:
     without, needed = (
         seeds_needed(of, distance, 1, level=claim.level, paired=is_paired) for of in known
     )
-    what = "a distance of this size" if claim.expectation.bound else "a difference of this size"
     if without is None:
-        return f"; more than {MAX_SEEDS:,} seeds per arm would show {what}"
+        return TOO_MANY
     if needed is None:
-        return f"; more seeds would not show {what} with these examples"
-    if needed <= found.num_seeds:
+        return inf
+    return None if needed <= found.num_seeds else needed
+
+
+def _seeds_text(claim: Claim, needed: float | None) -> str:
+    """How many seeds are needed, to follow another text."""
+    what = "a distance of this size" if claim.expectation.bound else "a difference of this size"
+    if needed is None:
         return ""
-    return f"; about {needed} seeds per arm would show {what}"
+    if needed == TOO_MANY:
+        return f"; more than {MAX_SEEDS:,} seeds per arm would show {what}"
+    if needed == inf:
+        return f"; more seeds would not show {what} with these examples"
+    return f"; about {needed:.0f} seeds per arm would show {what}"
 
 
 def _within(margin: float, unit: str, found: Difference, significant: bool) -> tuple[Word, str]:

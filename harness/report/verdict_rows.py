@@ -8,7 +8,7 @@ from harness.report.verdict import Verdict
 
 COLUMNS = [
     *("claims", "expectation", "verdict", "difference", "unit"),
-    *("low", "high", "p_value", "p_holm", "num_seeds", "tokens", "reason"),
+    *("low", "high", "p_value", "p_holm", "num_seeds", "seeds_needed", "tokens", "reason"),
 ]
 
 EXACT = ".10g"
@@ -19,7 +19,7 @@ def verdicts_csv(
     experiment: Experiment, verdicts: Sequence[Verdict], tokens: Mapping[str, float]
 ) -> str:
     """One line for each expectation: COLUMNS. `claims` are ids, separated by spaces; `tokens` the
-    largest number that one of its arms is pretrained on.
+    largest number that one of its arms is pretrained on; `seeds_needed` as that of the verdict.
 
     Args:
         tokens: of one pretraining run of each arm; NaN if unknown.
@@ -44,5 +44,6 @@ def _row(experiment: Experiment, verdict: Verdict, tokens: Mapping[str, float]) 
             adjusted,
             str(found.num_seeds),
         ]
+    needed = "" if verdict.seeds_needed is None else f"{verdict.seeds_needed:.0f}"
     most = f"{max(spent):.0f}" if spent else ""
-    return [ids, str(claim.expectation), verdict.word, *figures, most, verdict.reason]
+    return [ids, str(claim.expectation), verdict.word, *figures, needed, most, verdict.reason]

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from functools import partial
+from math import inf
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,7 @@ from harness.report.difference_tables import every_column
 from harness.report.pairwise import pairwise
 from harness.report.run_checks import constant_labels, constant_runs
 from harness.report.threats import threats
-from harness.report.verdict import Claim, judge
+from harness.report.verdict import TOO_MANY, Claim, judge
 from tests.made_up_results import pairs_of, table_of
 
 
@@ -91,6 +92,7 @@ def test_an_inconclusive_difference_names_the_seeds_that_would_show_it(examples)
     found = Difference(size, -1.0, 4.0, 0.2, 3, seed_variance=variance, example_variance=examples)
     text = judge(claim(found)).reason
     (needed,) = map(int, re.findall(r"about (\d+) seeds per arm would show a difference", text))
+    assert judge(claim(found)).seeds_needed == needed
     rng = np.random.default_rng(0)
     shift = size + np.sqrt(examples) * rng.standard_normal(4000)
     first = sd * rng.standard_normal((4000, needed)) + shift[:, None]
@@ -122,15 +124,27 @@ def test_the_level_of_holms_correction_needs_more_seeds():
     assert "about 28 seeds per arm" in judge(after_holm).reason
 
 
+def test_decisions_and_steps_in_the_other_order_lack_no_seeds():
+    found = Difference(1.0, 0.1, 2.0, 0.01, 3, seed_variance=0.3)
+    assert judge(claim(found)).seeds_needed is None
+    turned = judge(replace(claim(found), reversed_steps=["b > a"]))
+    assert turned.word == "inconclusive" and turned.seeds_needed is None
+    enough = Difference(2.0, -0.1, 4.1, 0.06, 30, seed_variance=0.01)
+    assert judge(claim(enough)).seeds_needed is None
+
+
 def test_a_tiny_difference_takes_more_seeds_than_anybody_runs():
     found = Difference(0.0, -1.0, 1.0, 1.0, 3, seed_variance=0.3)
-    assert "more than 1,000 seeds per arm would show" in judge(claim(found)).reason
+    verdict = judge(claim(found))
+    assert "more than 1,000 seeds per arm would show" in verdict.reason
+    assert verdict.seeds_needed == TOO_MANY
 
 
 def test_more_seeds_do_not_help_where_examples_are_too_few():
     found = Difference(1.0, -1.0, 3.0, 0.3, 3, seed_variance=0.1, example_variance=1.0)
     expected = "the interval includes zero; more seeds would not show a difference of this size"
-    assert judge(claim(found)).reason == f"{expected} with these examples"
+    verdict = judge(claim(found))
+    assert verdict.reason == f"{expected} with these examples" and verdict.seeds_needed == inf
 
 
 def test_claims_are_adjusted_among_themselves_and_the_screen_among_all(fabricate):

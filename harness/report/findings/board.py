@@ -45,6 +45,8 @@ class Evidence:
     p_value: float | None
     num_seeds: int
     reason: str
+    seeds_needed: float | None = None
+    """As `harness.report.verdict.Verdict.seeds_needed`."""
     tokens: float | None = None
     """The largest number that one of the arms is pretrained on; null if it is not known."""
     alone: str = ""
@@ -98,7 +100,7 @@ def _read(file: Path, report: str) -> list[Evidence]:
     except csv.Error as error:
         raise ValueError(f"{file}: cannot be read: {error}") from error
     if head != COLUMNS:
-        raise ValueError(f"{file}: the columns must be {', '.join(COLUMNS)}")
+        raise ValueError(f"{file}: the columns must be {', '.join(COLUMNS)}; make the report again")
     try:
         found = [_evidence(report, row) for row in rows]
     except ValueError as error:
@@ -128,6 +130,7 @@ def _evidence(report: str, row: Mapping[str, str]) -> Evidence:
         p_value=_checked(p_value),
         num_seeds=int(row["num_seeds"] or 0),
         reason=row["reason"],
+        seeds_needed=float(row["seeds_needed"]) if row["seeds_needed"] else None,
         tokens=float(row["tokens"]) if row["tokens"] else None,
     )
 

@@ -4,10 +4,11 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
-from math import isnan
+from math import inf, isnan
 from pathlib import Path
 from typing import Any
 
+from harness.analysis.statistics.variance import MAX_SEEDS
 from harness.core.counting import number_of
 from harness.experiment.claims import CLAIMS
 from harness.experiment.outcomes import POINTS
@@ -22,9 +23,12 @@ from harness.report.findings.board import (
     num_counted,
 )
 from harness.report.findings.decisions import ReportDecisions
+from harness.report.verdict import TOO_MANY
 
 MAX_OPEN = 4
 """More results of one claim are folded behind their number."""
+FEW, MANY = 16, 100
+"""Seeds per arm that a small study can have, and that few have."""
 
 
 def content(
@@ -47,6 +51,9 @@ def content(
         "accuracy": accuracy and (_percent(accuracy[0]), _interval(*accuracy[1:])),
         "num_counted": num_counted(found),
         "budgets": _budgets(found),
+        "lacking_seeds": _lacking_seeds(found),
+        "few": FEW,
+        "many": MANY,
         "decisions": [_ordered_alike(one) for one in decisions],
         "experiments": number_of(len(reported), "experiment"),
         "folder": reports.name,
@@ -113,4 +120,26 @@ def shown(one: Evidence) -> str:
     figure = f"{verdict}, {amount(one.difference, one.unit)}{unit}"
     if one.low == one.high:  # what is counted has no p
         return f"{figure} ({'exact' if one.p_value is None else 'the same in every run'})"
-    return f"{figure} ({amount(one.low, one.unit)} to {amount(one.high, one.unit)})"
+    ends = f"{amount(one.low, one.unit)} to {amount(one.high, one.unit)}"
+    return f"{figure} ({ends}; {_seeds(one)})"
+
+
+def _seeds(one: Evidence) -> str:
+    """How many seeds there are, and how many would show a difference of the observed size."""
+    if one.seeds_needed == inf:
+        return f"{one.num_seeds} seeds, more would not do"
+    if one.seeds_needed == TOO_MANY:
+        return f"{one.num_seeds} of more than {MAX_SEEDS:,} seeds"
+    if one.seeds_needed:
+        return f"{one.num_seeds} of {one.seeds_needed:.0f} seeds"
+    return number_of(one.num_seeds, "seed")
+
+
+def _lacking_seeds(found: Sequence[Finding]) -> tuple[int, int, int, int]:
+    """The number of inconclusive results that lack seeds; of these, how many need at most FEW, at
+    most MANY, and more or no number of them."""
+    results = {(of.report, of.expectation): of for one in found for of in one.evidence}
+    needed = [one.seeds_needed for one in results.values() if one.seeds_needed]
+    few = sum(number <= FEW for number in needed)
+    many = sum(FEW < number <= MANY for number in needed)
+    return len(needed), few, many, len(needed) - few - many

@@ -26,6 +26,7 @@ from harness.report.findings.content import folded, shown
 from harness.report.findings.decisions import read_decisions
 from harness.report.findings.html import page as html_page
 from harness.report.findings.markdown import board
+from harness.report.verdict import TOO_MANY
 from harness.report.verdict_rows import COLUMNS
 from tests.paths import ROOT
 
@@ -165,6 +166,7 @@ def test_a_board_is_made_of_the_files_of_reports(tmp_path: Path) -> None:
             "0.001",
             "",
             "3",
+            "",
             "2e6",
             "why",
         ),
@@ -179,11 +181,12 @@ def test_a_board_is_made_of_the_files_of_reports(tmp_path: Path) -> None:
             "0.1",
             "",
             "3",
+            "49",
             "",
             "",
         ),
-        ("", "p > q", "refuted", "-2.0", "points", "-3.0", "-1.0", "0.001", "", "3", "", ""),
-        ("E4", "r > s", "inconclusive", "", "", "", "", "", "", "", "", "no score yet"),
+        ("", "p > q", "refuted", "-2.0", "points", "-3.0", "-1.0", "0.001", "", "3", "", "", ""),
+        ("E4", "r > s", "inconclusive", *[""] * 9, "no score yet"),
     ]
     (folder / "verdicts.csv").write_text(csv_text([COLUMNS, *lines]))
     found = findings(read_evidence(tmp_path / "reports"))
@@ -196,15 +199,62 @@ def test_a_board_is_made_of_the_files_of_reports(tmp_path: Path) -> None:
         "E5": "not tested",
     }
     page = board(found, tmp_path / "reports", tmp_path / "docs" / "findings.md")
-    link = "[a_b > c\\|d](../reports/part/study/README.md): confirmed, +2.0 (+1.0 to +3.0) |"
+    link = (
+        "[a_b > c\\|d](../reports/part/study/README.md): confirmed, +2.0 (+1.0 to +3.0; 3 seeds) |"
+    )
     assert link in page
-    assert "void, −0.500 nats per predicted token (−1.000 to 0)" in page
+    assert "void, −0.500 nats per predicted token (−1.000 to 0; 3 of 49 seeds)" in page
     assert shown(found[3].evidence[0]) == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("num_seeds", "needed", "expected"),
+    [
+        (3, None, "3 seeds"),
+        (1, None, "1 seed"),
+        (3, 49.0, "3 of 49 seeds"),
+        (3, float(TOO_MANY), "3 of more than 1,000 seeds"),
+        (3, float("inf"), "3 seeds, more would not do"),
+    ],
+)
+def test_seeds_stand_beside_the_interval(
+    num_seeds: int, needed: float | None, expected: str
+) -> None:
+    one = replace(evidence("inconclusive"), num_seeds=num_seeds, seeds_needed=needed)
+    assert shown(one) == f"inconclusive, +1.0 (+0.5 to +1.5; {expected})"
+
+
+def test_the_board_counts_what_lacks_seeds(tmp_path: Path) -> None:
+    """Each result once, although it is evidence on two claims."""
+    needed = [None, 4.0, 16.0, 17.0, 100.0, 101.0, float(TOO_MANY), float("inf")]
+    some = [
+        replace(evidence("inconclusive", 0.5, ("E1", "E2")), expectation=str(n), seeds_needed=one)
+        for n, one in enumerate(needed)
+    ]
+    text = "Of the 7 inconclusive results that lack seeds, 2 need at most 16, 2 at most 100, and 3 "
+    for page in (board, html_page):
+        made = page(findings(some), tmp_path, tmp_path / "board")
+        assert text in " ".join(made.split())
+        assert "lack seeds" not in page(findings([some[0]]), tmp_path, tmp_path / "board")
 
 
 def test_cells_are_read_as_they_were_written(tmp_path: Path) -> None:
     """A formula in a spreadsheet is marked, and p of runs that are all equal is 0."""
-    line = ["E1", "=a > b", "confirmed", "2.0", "points", "1.0", "3.0", "0.0", "", "3", "", "why"]
+    line = [
+        "E1",
+        "=a > b",
+        "confirmed",
+        "2.0",
+        "points",
+        "1.0",
+        "3.0",
+        "0.0",
+        "",
+        "3",
+        "",
+        "",
+        "why",
+    ]
     (tmp_path / "verdicts.csv").write_text(text := csv_text([COLUMNS, line]))
     assert "'=a > b" in text
     (found,) = read_evidence(tmp_path)
@@ -215,19 +265,19 @@ def test_cells_are_read_as_they_were_written(tmp_path: Path) -> None:
     ("lines", "expected"),
     [
         ([["claims"]], "the columns must be claims, expectation"),
-        ([COLUMNS, ["E999", "a > b", "confirmed", *["1"] * 8, ""]], "unknown claims: E999"),
+        ([COLUMNS, ["E999", "a > b", "confirmed", *["1"] * 9, ""]], "unknown claims: E999"),
         (
-            [COLUMNS, ["E1", "a > b", "confirmed", "much", *["1"] * 7, ""]],
+            [COLUMNS, ["E1", "a > b", "confirmed", "much", *["1"] * 8, ""]],
             "does not have the values",
         ),
         ([COLUMNS, ["E1", "a > b"]], "does not have the values"),
-        ([COLUMNS, ["E1", "a > b", "konfirmed", *["1"] * 9]], "does not have the values"),
+        ([COLUMNS, ["E1", "a > b", "konfirmed", *["1"] * 10]], "does not have the values"),
         (
-            [COLUMNS, ["E1", "a > b", "void", "1", "points", "0", "2", "7", "", "3", "", ""]],
+            [COLUMNS, ["E1", "a > b", "void", "1", "points", "0", "2", "7", "", "3", "", "", ""]],
             "not have",
         ),
-        ([COLUMNS, ["E1", "a > b", "void", *["1"] * 10]], "does not have the values"),
-        ([COLUMNS, ["E1", "a" * 200_000, "void", *["1"] * 9]], "cannot be read: field larger"),
+        ([COLUMNS, ["E1", "a > b", "void", *["1"] * 11]], "does not have the values"),
+        ([COLUMNS, ["E1", "a" * 200_000, "void", *["1"] * 10]], "cannot be read: field larger"),
     ],
 )
 def test_broken_files_are_named(tmp_path: Path, lines: list[list[str]], expected: str) -> None:
