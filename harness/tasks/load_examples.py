@@ -139,8 +139,7 @@ def fingerprint(task: Task) -> str:
     if isinstance(data, MicroworldData):
         from harness.data import microworld
 
-        world = f"@{data.world}" if data.world else ""
-        return f"microworld:{microworld.version(data.generator)}/{data.generator}{world}"
+        return f"microworld:{microworld.version(data.generator)}/{data.label}"
     if isinstance(data, StdlibData):
         return python_stdlib.fingerprint()
     if isinstance(data, FileData):
@@ -193,7 +192,7 @@ def _columns(task: Task, split: Split) -> Columns:
         return hub.load_file(data.source, file_of(task, name))[:]
     if isinstance(data, PluginData):
         return loaders.load(data.name, name)
-    return examples.examples(data.generator, name, data.world or 0)
+    return examples.examples(data.generator, name, data.world or 0, data.counterexamples)
 
 
 def file_of(task: Task, split: str) -> Path:

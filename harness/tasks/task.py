@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, computed_field
+from pydantic import Field, computed_field, model_validator
 
 from harness.core.config import ConfigModel
 from harness.core.names import MetricPart, Name
@@ -55,6 +55,24 @@ class MicroworldData(ConfigModel):
     """Name in `harness.data.microworld.examples.GENERATORS`."""
     world: int | None = Field(default=None, ge=0)
     """Seed of the words and facts; null is 0, the world of the shipped tasks."""
+    counterexamples: float | None = Field(default=None, ge=0, le=1)
+    """Share of the train examples of `overlap` in which overlap of words misleads, on which a
+    shortcut fails; null is 0.1."""
+
+    @model_validator(mode="after")
+    def _has_a_shortcut(self) -> "MicroworldData":
+        if self.counterexamples is not None and self.generator != "overlap":
+            raise ValueError(
+                f"counterexamples needs the generator overlap, but it is {self.generator}; "
+                "leave it out"
+            )
+        return self
+
+    @property
+    def label(self) -> str:
+        """What is generated, for fingerprints."""
+        share = "" if self.counterexamples is None else f"/{self.counterexamples:g}"
+        return f"{self.generator}{share}{f'@{self.world}' if self.world else ''}"
 
 
 class FileData(ConfigModel):

@@ -22,8 +22,9 @@ def sample_texts(task: Task, number: int) -> list[tuple[str, ...]]:
     if task.train is None:
         return []
     if isinstance(task.data, MicroworldData):
-        world = task.data.world or 0
-        columns: Columns = examples.sample(task.data.generator, task.train, number, world)
+        data = task.data
+        drawn = data.generator, task.train, number, data.world or 0, data.counterexamples
+        columns: Columns = examples.sample(*drawn)
     elif isinstance(task.data, StdlibData):
         columns = python_stdlib.as_columns(islice(python_stdlib.functions(task.train), number))
     elif isinstance(task.data, FileData):

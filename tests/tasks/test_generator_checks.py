@@ -51,3 +51,10 @@ def test_wrong_names_have_their_line(
 @pytest.mark.parametrize("task", MICRO_TASKS, ids=lambda task: task.name)
 def test_shipped_tasks_have_their_columns(task: Task) -> None:
     check_files(task)
+
+
+def test_a_share_of_counterexamples_is_of_one_generator(tmp_path: Path) -> None:
+    path = tmp_path / "study.yaml"
+    path.write_text(FILE.replace("sentiment}", "sentiment, counterexamples: 0.3}"))
+    with pytest.raises(DeclarationError, match="counterexamples needs the generator overlap, but"):
+        load_plan(path)

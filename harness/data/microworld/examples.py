@@ -5,6 +5,7 @@ comprehension: the vocabulary of the dev sets occurs only in the pretraining cor
 """
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from harness.data.microworld import (
@@ -135,30 +136,38 @@ WORDS_OF_CORPUS = frozenset(
 of domains have words of their domain."""
 
 
-def examples(generator: str, split: str, world: int = 0) -> Rows:
-    """The columns [num_examples] of a data set, determined by the three arguments.
+def examples(
+    generator: str, split: str, world: int = 0, counterexamples: float | None = None
+) -> Rows:
+    """The columns [num_examples] of a data set, determined by the arguments.
 
     Args:
         generator: name in `GENERATORS`.
         split: `train`, `validation` or another split of the data set.
         world: seed of the world.
+        counterexamples: share of the train set of `overlap` in which overlap misleads; null:
+            `overlap.COUNTEREXAMPLES`.
 
     Raises:
         ValueError: an unknown generator or split.
     """
-    check("generator", generator, tuple(GENERATORS))
-    return GENERATORS[generator](split, world)
+    return _data_set(generator, counterexamples)(split, world)
 
 
-def sample(generator: str, split: str, number: int, world: int = 0) -> Rows:
+def sample(
+    generator: str,
+    split: str,
+    number: int,
+    world: int = 0,
+    counterexamples: float | None = None,
+) -> Rows:
     """Columns [at most `number`] of examples of the same kind as those of `examples`; quicker for
     most data sets.
 
     Raises:
         ValueError: an unknown generator or split.
     """
-    check("generator", generator, tuple(GENERATORS))
-    made = GENERATORS[generator]
+    made = _data_set(generator, counterexamples)
     check("split", split, tuple(made.sizes))
     # Answers to one question, and minimal pairs, are made together.
     fewer = replace(made, sizes={split: min(max(number, MOST_TOGETHER), made.sizes[split])})
@@ -171,5 +180,13 @@ def oracle(generator: str, split: str, world: int = 0) -> list[Any]:
     Raises:
         ValueError: an unknown generator or split.
     """
+    return _data_set(generator).answers(split, world)
+
+
+def _data_set(generator: str, counterexamples: float | None = None) -> DataSet:
     check("generator", generator, tuple(GENERATORS))
-    return GENERATORS[generator].answers(split, world)
+    made = GENERATORS[generator]
+    if counterexamples is None or not isinstance(made, Sampled):
+        return made
+    train = partial(overlap.biased_overlap, counterexamples=counterexamples)
+    return replace(made, item_by_split={"train": train})

@@ -1,7 +1,7 @@
 """Modelled on HANS: does a model treat word overlap as entailment?
 
-In the train set overlap predicts entailment. In the evaluation set the four combinations of high or
-low overlap with entailment or not are equally frequent.
+In the train set overlap predicts entailment, but for a share of counterexamples. In the evaluation
+set the four combinations of high or low overlap with entailment or not are equally frequent.
 """
 
 from harness.data.microworld import lexicon
@@ -10,8 +10,8 @@ from harness.data.microworld.sampler import Sampler
 from harness.data.microworld.sampling import Item, noisy
 
 Pair = tuple[str, str]
-BIASED = 0.9
-"""Share of the train set in which overlap and entailment agree."""
+COUNTEREXAMPLES = 0.1
+"""Share of the train set in which overlap and entailment disagree, unless another is given."""
 
 
 def roles(sampler: Sampler, entailed: bool) -> Pair:
@@ -58,10 +58,10 @@ def overlap(sampler: Sampler, number: int) -> Item:
     return _item(sampler, number % 2 == 0, number % 4 < 2)
 
 
-def biased_overlap(sampler: Sampler, number: int) -> Item:
-    """A train example; overlap predicts the label in a share `BIASED` of them."""
+def biased_overlap(sampler: Sampler, number: int, counterexamples: float = COUNTEREXAMPLES) -> Item:
+    """A train example; overlap misleads in a share `counterexamples` of them."""
     entailed = number % 2 == 0
-    return _item(sampler, entailed, entailed == sampler.draw.chance(BIASED))
+    return _item(sampler, entailed, entailed == sampler.draw.chance(1 - counterexamples))
 
 
 def _item(sampler: Sampler, entailed: bool, high: bool) -> Item:

@@ -14,12 +14,14 @@ from sklearn.pipeline import make_pipeline
 
 from harness.data.corpora.load_corpus import fingerprint, read_documents
 from harness.data.corpora.sources import MicroworldCorpus
+from harness.data.microworld import examples
 from harness.data.microworld.documents import documents
 from harness.data.microworld.domains import TOPICS, domain_documents
 from harness.data.microworld.examples import DOMAIN_TASKS, GENERATORS, OTHERS, WORDS_OF_CORPUS
 from harness.data.microworld.tagging import ENTITY_TAGS, POS_TAGS
 from harness.data.microworld.translation import LANGUAGES, Clause, Phrase, stems
 from harness.data.microworld.world import build
+from harness.tasks.load_examples import fingerprint as task_fingerprint
 from harness.tasks.load_examples import load_examples
 from harness.tasks.metrics import METRICS
 from harness.tasks.micro import MICRO_SUITES, MICRO_TASKS
@@ -254,6 +256,29 @@ def test_overlap_misleads() -> None:
     assert 0.83 < np.mean(high == (np.array(train["label"]) == 0)) < 0.92
     cells = made("micro-overlap", "validation")["cell"]
     assert {cell: cells.count(cell) for cell in cells} == dict.fromkeys(set(cells), 250)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_overlap_misleads_in_a_share_of_train(share: float) -> None:
+    """Of the labels without noise; the evaluation set is the same."""
+    train = examples.examples("overlap", "train", counterexamples=share)
+    misleading = ("high_overlap_not_entailed", "low_overlap_entailed")
+    found = np.mean([cell in misleading for cell in train["cell"]])
+    assert found == pytest.approx(share, abs=0.04) and (0 < share < 1 or found == share)
+    assert examples.examples("overlap", "validation", counterexamples=share) == made(
+        "micro-overlap", "validation"
+    )
+    assert examples.examples("overlap", "train", counterexamples=0.1) == made(
+        "micro-overlap", "train"
+    )
+    shipped = TASKS["micro-overlap"]
+    own = shipped.model_copy(
+        update={"data": MicroworldData(generator="overlap", counterexamples=share)}
+    )
+    assert load_examples(own, "train").texts == list(
+        zip(train["sentence1"], train["sentence2"], strict=True)
+    )
+    assert task_fingerprint(own) != task_fingerprint(shipped)
 
 
 def test_a_domain_has_a_corpus_of_its_own() -> None:
