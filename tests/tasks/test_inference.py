@@ -149,6 +149,10 @@ def test_a_test_file_without_labels_is_not_the_dev_set(tmp_path: Path) -> None:
         ({"label": np.arange(60) / 7}, ("regression", (), "spearman", 0)),
         ({"label": [0.0, 1.0] * 30}, ("classification", ("0", "1"), "accuracy", 0.5)),
         ({"label": [1, 2, 10] * 20}, ("classification", ("1", "2", "10"), "accuracy", 0.3333)),
+        (
+            {"label": [1.0, 2.0, 10.0] * 20},
+            ("classification", ("1", "2", "10"), "accuracy", 0.3333),
+        ),
         ({"label": [True, False] * 30}, ("classification", ("false", "true"), "accuracy", 0.5)),
         ({"label": ["a"] * 50 + ["b"] * 10}, ("classification", ("a", "b"), "macro_f1", None)),
     ],
@@ -171,8 +175,9 @@ def test_the_dev_labels_do_not_choose_the_metric(tmp_path: Path) -> None:
     assert (found.metrics, found.chance) == (("accuracy", "macro_f1"), 0.9)
 
 
-def test_whole_scores_are_values(tmp_path: Path) -> None:
-    rows = frame(score=np.arange(60) % 6).drop(columns="label")
+@pytest.mark.parametrize("kind", [int, float])
+def test_whole_scores_are_values(tmp_path: Path, kind: type) -> None:
+    rows = frame(score=(np.arange(60) % 6).astype(kind)).drop(columns="label")
     assert task({"data": written(tmp_path, rows)}).kind == "regression"
 
 
