@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from harness.tasks.custom import CustomSuite
 from harness.tasks.examples import Examples, content_holdout
 from harness.tasks.inference import inferred
 from harness.tasks.load_examples import load_examples
@@ -179,6 +180,16 @@ def test_the_dev_labels_do_not_choose_the_metric(tmp_path: Path) -> None:
 def test_whole_scores_are_values(tmp_path: Path, kind: type) -> None:
     rows = frame(score=(np.arange(60) % 6).astype(kind)).drop(columns="label")
     assert task({"data": written(tmp_path, rows)}).kind == "regression"
+
+
+@pytest.mark.parametrize("name", ["dev", "valid", "test"])
+def test_files_that_no_split_reads_are_named(tmp_path: Path, name: str) -> None:
+    files = {"train": written(tmp_path, frame()), name: written(tmp_path, frame(9), "a.csv")}
+    fields = {"name": "mine", "data": {"files": files}}
+    with pytest.raises(ValueError, match=f"a path for {name}, which no split reads; rename the"):
+        CustomSuite.model_validate({"name": "mine-v1", "tasks": [fields]})
+    scored = fields | {"evaluation": [{"name": name}]}
+    assert CustomSuite.model_validate({"name": "mine-v1", "tasks": [scored]})
 
 
 def test_given_fields_are_kept_and_equal_the_inferred_ones(tmp_path: Path) -> None:
