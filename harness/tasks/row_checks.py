@@ -61,13 +61,14 @@ def _groups(task: Task, split: Split, columns: Columns, _: Texts) -> Iterator[Pr
             yield Problem(row, f"a group in every row of {field!r}", "none")
 
 
-def _cells(task: Task, _: Split, __: Columns, texts: Texts) -> Iterator[Problem]:
-    """Rows that became one, as a quotation mark begins a cell and another ends a later one."""
+def _cells(task: Task, _: Split, columns: Columns, __: Texts) -> Iterator[Problem]:
+    """Rows that became one, as a quotation mark begins a cell and another ends a later one; also
+    in a column that is not used, with which the rows would be lost."""
     if not (isinstance(task.data, FileData) and task.data.source == "tsv"):
         return
-    for row, parts in enumerate(texts, start=1):
-        for text in parts:
-            if "\t" in text and "\n" in text:
+    for column in columns.values():
+        for row, text in enumerate(column, start=1):
+            if isinstance(text, str) and "\t" in text and "\n" in text:
                 needs = 'cells whose quotation marks are doubled, as in """Yes"" he says"'
                 yield Problem(row, needs, f"a cell with tabs and line ends: {_shown(text)}")
 

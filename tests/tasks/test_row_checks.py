@@ -209,6 +209,13 @@ def test_rows_that_a_quotation_mark_joins_are_named(tmp_path: Path) -> None:
     task = task_of("classification", tmp_path, []).model_copy(update={"data": data})
     with pytest.raises(ValueError, match=r"quotation marks are doubled.*row 2 of .*rows.tsv has"):
         load_examples(task, "train")
+    places = ("place", "1", '"x', "2", '"y', "3")  # in a column that is not used
+    unused = [f"{line}\t{place}" for line, place in zip(lines, places, strict=True)]
+    (tmp_path / "rows.tsv").write_text(
+        "\n".join(unused).replace('"Yes', "Yes").replace('"No', "No")
+    )
+    with pytest.raises(ValueError, match=r"quotation marks are doubled.*row 2 of .*rows.tsv has"):
+        load_examples(task, "train")
     quoted = [line if row != 2 else '"""Yes"", it is"\tyes' for row, line in enumerate(lines[:4])]
     (tmp_path / "rows.tsv").write_text("\n".join(quoted) + "\n")
     assert load_examples(task, "train").texts[1] == ('"Yes", it is',)
