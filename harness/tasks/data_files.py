@@ -131,9 +131,9 @@ def _csv_options(file_format: str) -> dict[str, Any]:
 
 
 def _objects(file: Path) -> Iterator[dict[str, Any]]:
-    """The objects of a JSON-lines file."""
+    """The objects of a JSON-lines file; `datasets` reads blank lines over, too."""
     with (gzip.open if file.suffix == ".gz" else open)(file, "rb") as stream:
-        for line in stream:
+        for line in filter(bytes.strip, stream):
             try:
                 found = json.loads(line.decode("utf-8-sig"))
             except RecursionError:
