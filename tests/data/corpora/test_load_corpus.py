@@ -144,7 +144,8 @@ def test_jsonl_lines_are_paragraphs(tmp_path: Path) -> None:
         (b'{"text": "a"}\n{"text": ', r"a\.jsonl:2: every line must be a JSON object"),
         (b'{"body": "a"}\n', r"a\.jsonl:1: .*'text'.*it has body"),
         (b'["a"]\n', r"a\.jsonl:1: .*it has list"),
-        (b'{"text": null}\n', r"a\.jsonl:1: "),
+        (b'{"text": null}\n', r"a\.jsonl:1: .*, but it has null there"),
+        (b'{"text": ["a"]}\n', r"a\.jsonl:1: .*, but it has list there"),
         (b'{"text": "\xff"}\n', "must be UTF-8 text"),
         (
             b'{"text": "ab\\ud83d c"}\n',
