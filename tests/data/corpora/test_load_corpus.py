@@ -231,6 +231,9 @@ def test_wikitext_has_its_published_number_of_articles(split: str, articles: int
     [
         ("text", "train.csv", "is a table; write its texts to a .jsonl file"),
         ("text", "train.tsv.gz", "is a table"),
+        ("text", "dump.txt.bz2", r"compressed singly by gzip or zstd \(.gz, .zst\), .* unpack it"),
+        ("text", "books.tar.gz", "unpack it"),
+        ("jsonl", "rows.jsonl.xz", "unpack it"),
         ("jsonl", "train.parquet", "must be parquet for parquet files alone, but is jsonl"),
         ("text", "wiki.jsonl", "holds JSON; set corpus.source to jsonl"),
     ],
