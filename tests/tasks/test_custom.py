@@ -357,6 +357,15 @@ def test_senteval_s_split_of_sick_r_is_a_task(tmp_path: Path) -> None:
     assert found.labels.tolist() == [1.5, 4.9]
 
 
+@pytest.mark.parametrize("name", ["rows[1]", "rows*", "[new] rows"])
+def test_a_path_is_no_pattern(tmp_path: Path, name: str) -> None:
+    for other in (name, "rows1", "rows2"):
+        folder = tmp_path / other
+        folder.mkdir()
+        (folder / f"{other}.jsonl").write_text(json.dumps({"text": other}) + "\n")
+    assert hub.load_file("jsonl", tmp_path / name / f"{name}.jsonl")[:] == {"text": [name]}
+
+
 def test_cells_of_rows_longer_than_the_head_are_not_shifted(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
