@@ -8,7 +8,8 @@ import pytest
 
 from harness.tasks.examples import Answers
 from harness.tasks.load_examples import load_examples
-from harness.tasks.task import FileData, Split, Task
+from harness.tasks.task import FileData, HubData, Split, Task
+from tests.tasks.mirrors import Mirror
 
 PASSAGE = "The bear sleeps."
 MISPLACED = "needs each answer at its answer_start, in characters from 0, in 'passage'"
@@ -230,3 +231,24 @@ def test_conditions_on_whole_numbers_hold_beside_empty_cells(tmp_path: Path) -> 
     for value in ("1", "1.0"):
         split = Split(name="validation", where={"part": value})
         assert len(load_examples(task, split)) == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "cell", "needs"),
+    [
+        ("generation", {"target": {"text": ["a"], "answer_start": [0]}}, "a text, or a list of"),
+        ("multiple_choice", {"choices": {"text": ["a", "b"]}}, "a list of two or more texts in"),
+        ("extraction", {"answers": "a bear"}, "answers as {"),
+        ("tagging", {"tags": "O"}, "a list with a tag for each word in"),
+    ],
+)
+def test_rows_of_the_hub_are_checked_in_declared_tasks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, cell: dict[str, Any], needs: str
+) -> None:
+    """The keys of a mapping were read as texts."""
+    row = {**GOOD[kind], **cell}
+    Mirror(tmp_path).write("some/rows", None, {"train": {name: [row[name]] for name in row}})
+    monkeypatch.setenv("HARNESS_DATA", str(tmp_path))
+    task = task_of(kind, tmp_path, [], data=HubData(path="some/rows"))
+    with pytest.raises(ValueError, match=f"mine needs {needs}.* row 1 of its split train has"):
+        load_examples(task, "train")
