@@ -10,6 +10,7 @@ import os
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings
@@ -175,8 +176,9 @@ def load_file(file_format: str, path: Path) -> "Dataset":
                 with catch_warnings(action="error", category=ParserWarning):
                     cells = pd.read_csv(path, **options)
                 return datasets.Dataset.from_pandas(cells, preserve_index=False)
+            files = {"rows": escape(str(path))}  # which are patterns
             return datasets.load_dataset(
-                builder, data_files={"rows": str(path)}, split="rows", cache_dir=cache, **options
+                builder, data_files=files, split="rows", cache_dir=cache, **options
             )
     except (
         *(*DAMAGED, RecursionError, OverflowError, ParserWarning),

@@ -158,6 +158,13 @@ def _check_files(task: Task, data: FileData) -> None:
                 f"files must have a path for the split {name} of {task.name!r}, but has "
                 f"{', '.join(data.files) or 'none'}{hint}"
             )
+    read = {split.of or split.name for split in all_splits(task)}
+    if unread := [name for name in data.files if name not in read]:
+        raise ValueError(
+            f"files of {task.name!r} has a path for {', '.join(unread)}, which no split reads; "
+            f"rename the dev set to {HOLDOUT_SPLIT}, list what is scored in evaluation, such as "
+            f"[{{name: {unread[0]}}}], or remove the path"
+        )
     if data.holdout_fraction and HOLDOUT_SPLIT in data.files:
         raise ValueError(
             f"holdout_fraction draws the split {HOLDOUT_SPLIT} of {task.name!r} from train, but "

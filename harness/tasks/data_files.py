@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
+from warnings import catch_warnings
 
 from harness.core.files import file_exists, user_path
 from harness.data.hub import DAMAGED
@@ -102,6 +103,7 @@ def first_rows(file: Path, file_format: str, number: int) -> dict[str, list[Any]
         ValueError: the file is not in this format.
     """
     import pandas as pd
+    from pandas.errors import ParserWarning
 
     try:
         if file_format == "parquet":
@@ -114,7 +116,8 @@ def first_rows(file: Path, file_format: str, number: int) -> dict[str, list[Any]
             rows = list(islice(_objects(file), number))
             return {name: [row.get(name) for row in rows] for name in (rows[0] if rows else ())}
         options = {"dtype": str, "keep_default_na": False, **_csv_options(file_format)}
-        frame = pd.read_csv(file, nrows=number, **options)
+        with catch_warnings(action="ignore", category=ParserWarning):  # of `load_file`
+            frame = pd.read_csv(file, nrows=number, **options)
         return {str(name): column.tolist() for name, column in frame.items()}
     except DAMAGED as error:
         raise ValueError(_unreadable(file, file_format, error)) from error
@@ -131,9 +134,9 @@ def _csv_options(file_format: str) -> dict[str, Any]:
 
 
 def _objects(file: Path) -> Iterator[dict[str, Any]]:
-    """The objects of a JSON-lines file."""
+    """The objects of a JSON-lines file; `datasets` reads blank lines over, too."""
     with (gzip.open if file.suffix == ".gz" else open)(file, "rb") as stream:
-        for line in stream:
+        for line in filter(bytes.strip, stream):
             try:
                 found = json.loads(line.decode("utf-8-sig"))
             except RecursionError:

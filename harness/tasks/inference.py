@@ -222,10 +222,11 @@ def _kind(labels: Sequence[Any], fields: Mapping[str, Any]) -> str:
             f"numbers must have a decimal point, but {field!r} has {labels[0]!r}; correct the "
             f"file, or set kind to classification if these are names of classes"
         )
-    is_score = all(type(value) is int for value in distinct) and field.lower() in SCORE_NAMES
-    if len(distinct) > 2 and (is_score or all(isinstance(value, float) for value in distinct)):
+    has_fractions = any(isinstance(value, float) and not value.is_integer() for value in distinct)
+    is_score = field.lower() in SCORE_NAMES and all(type(value) in (int, float) for value in labels)
+    if len(distinct) > 2 and (is_score or has_fractions):
         return "regression"
-    if any(isinstance(value, float) and not value.is_integer() for value in distinct):
+    if has_fractions:
         raise ValueError(
             f"{field!r} has two fractions, which may be classes or values; set kind to regression, "
             f"or name the classes in the file"

@@ -89,14 +89,18 @@ def _spans(task: Task, text: str, columns: Columns) -> list[Span]:
     return spans
 
 
-def _occurrence(word: str, sentence: str) -> Span | None:
+def _occurrence(word: object, sentence: str) -> Span | None:
     """The first whole occurrence of a word, in letters of any case."""
+    if not isinstance(word, str) or not word.strip():
+        return None
     found = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", sentence, re.IGNORECASE)
     return found.span() if found else None
 
 
-def _within(start: int, end: int, sentence: str) -> Span | None:
-    """A place in a sentence; null if it is outside."""
+def _within(start: object, end: object, sentence: str) -> Span | None:
+    """A place in a sentence; null if it is outside, or none."""
+    if not (isinstance(start, int | float) and isinstance(end, int | float)):
+        return None
     return (int(start), int(end)) if 0 <= start < end <= len(sentence) else None
 
 

@@ -11,7 +11,7 @@ from harness.tasks.file_rows import column_of, listed
 WORD_NAMES = ("words", "tokens")
 TAG_NAMES = ("tags", "ner_tags", "pos_tags", "labels")
 """Names of columns with a list for each row."""
-SPAN_TAG = re.compile(r"[BI]-.+")
+SPAN_TAG = re.compile(r"[BIES]-.+")
 
 
 def with_tag_columns(fields: Mapping[str, Any], train: Rows) -> dict[str, Any]:

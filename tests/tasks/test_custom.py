@@ -6,6 +6,7 @@ import json
 import textwrap
 from pathlib import Path
 from typing import Any
+from warnings import catch_warnings
 
 import datasets
 import numpy as np
@@ -356,6 +357,15 @@ def test_senteval_s_split_of_sick_r_is_a_task(tmp_path: Path) -> None:
     assert found.labels.tolist() == [1.5, 4.9]
 
 
+@pytest.mark.parametrize("name", ["rows[1]", "rows*", "[new] rows"])
+def test_a_path_is_no_pattern(tmp_path: Path, name: str) -> None:
+    for other in (name, "rows1", "rows2"):
+        folder = tmp_path / other
+        folder.mkdir()
+        (folder / f"{other}.jsonl").write_text(json.dumps({"text": other}) + "\n")
+    assert hub.load_file("jsonl", tmp_path / name / f"{name}.jsonl")[:] == {"text": [name]}
+
+
 def test_cells_of_rows_longer_than_the_head_are_not_shifted(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -365,7 +375,9 @@ def test_cells_of_rows_longer_than_the_head_are_not_shifted(
     with pytest.raises(ValueError, match="a row has more cells than the head; quote the cells"):
         hub.load_file("csv", path)
     path.write_text("text,label\nfine,good,\nawful,bad,\n")
-    assert hub.load_file("csv", path)[:] == {"text": ["fine", "awful"], "label": ["good", "bad"]}
+    rows = {"text": ["fine", "awful"], "label": ["good", "bad"]}
+    with catch_warnings(action="error"):
+        assert hub.load_file("csv", path)[:] == first_rows(path, "csv", 2) == rows
     path.write_text("text,label\nfine,good\nbad, really,bad\n")
     with pytest.raises(ValueError, match="Expected 2 fields in line 3, saw 3"):
         hub.load_file("csv", path)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from harness.tasks.custom import CustomSuite
 from harness.tasks.examples import Examples, content_holdout
 from harness.tasks.inference import inferred
 from harness.tasks.load_examples import load_examples
@@ -149,6 +150,10 @@ def test_a_test_file_without_labels_is_not_the_dev_set(tmp_path: Path) -> None:
         ({"label": np.arange(60) / 7}, ("regression", (), "spearman", 0)),
         ({"label": [0.0, 1.0] * 30}, ("classification", ("0", "1"), "accuracy", 0.5)),
         ({"label": [1, 2, 10] * 20}, ("classification", ("1", "2", "10"), "accuracy", 0.3333)),
+        (
+            {"label": [1.0, 2.0, 10.0] * 20},
+            ("classification", ("1", "2", "10"), "accuracy", 0.3333),
+        ),
         ({"label": [True, False] * 30}, ("classification", ("false", "true"), "accuracy", 0.5)),
         ({"label": ["a"] * 50 + ["b"] * 10}, ("classification", ("a", "b"), "macro_f1", None)),
     ],
@@ -171,9 +176,20 @@ def test_the_dev_labels_do_not_choose_the_metric(tmp_path: Path) -> None:
     assert (found.metrics, found.chance) == (("accuracy", "macro_f1"), 0.9)
 
 
-def test_whole_scores_are_values(tmp_path: Path) -> None:
-    rows = frame(score=np.arange(60) % 6).drop(columns="label")
+@pytest.mark.parametrize("kind", [int, float])
+def test_whole_scores_are_values(tmp_path: Path, kind: type) -> None:
+    rows = frame(score=(np.arange(60) % 6).astype(kind)).drop(columns="label")
     assert task({"data": written(tmp_path, rows)}).kind == "regression"
+
+
+@pytest.mark.parametrize("name", ["dev", "valid", "test"])
+def test_files_that_no_split_reads_are_named(tmp_path: Path, name: str) -> None:
+    files = {"train": written(tmp_path, frame()), name: written(tmp_path, frame(9), "a.csv")}
+    fields = {"name": "mine", "data": {"files": files}}
+    with pytest.raises(ValueError, match=f"a path for {name}, which no split reads; rename the"):
+        CustomSuite.model_validate({"name": "mine-v1", "tasks": [fields]})
+    scored = fields | {"evaluation": [{"name": name}]}
+    assert CustomSuite.model_validate({"name": "mine-v1", "tasks": [scored]})
 
 
 def test_given_fields_are_kept_and_equal_the_inferred_ones(tmp_path: Path) -> None:

@@ -88,6 +88,13 @@ def test_a_word_that_is_not_there_is_named(
         load_examples(task(tmp_path, marked_words=marks), "train")
 
 
+@pytest.mark.parametrize("cell", [{"s2": None}, {"e2": None}, {"word": None}, {"word": ""}])
+def test_a_row_without_a_place_is_named(tmp_path: Path, cell: dict[str, Any]) -> None:
+    marks = {"one": "word", "two": ["s2", "e2"]}
+    with pytest.raises(ValueError, match="but row 2 has none there"):
+        load_examples(task(tmp_path, [ROWS[0], ROWS[1] | cell], marked_words=marks), "train")
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from harness.tasks.custom import CustomSuite
+from harness.tasks.file_checks import check_files
+from harness.tasks.load_examples import load_examples
 from harness.tasks.task import Task
 
 
@@ -49,6 +51,18 @@ def test_chance_is_that_of_a_random_choice(
     counts: list[Any], data: dict[str, Any], fields: dict[str, Any], chance: float, tmp_path: Path
 ) -> None:
     assert suite_of(tmp_path, counts, data, **fields).chance == chance
+
+
+def test_blank_lines_are_no_rows(tmp_path: Path) -> None:
+    given = suite_of(tmp_path, [4, 2], {}).model_dump(exclude={"name", "chance"})
+    file = tmp_path / "dev.jsonl"
+    file.write_text("\n" + file.read_text().replace("\n", "\n \r\n"))
+    (found,) = CustomSuite.model_validate(
+        {"name": "mine-v1", "tasks": [{"name": "mine", **given}]}
+    ).tasks
+    assert isinstance(found, Task) and found.chance == 0.375
+    check_files(found)
+    assert len(load_examples(found, found.evaluation[0])) == 2
 
 
 def test_chance_is_not_in_the_content_of_a_task(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from harness.tasks.examples import Answers
 from harness.tasks.load_examples import load_examples
-from harness.tasks.task import FileData, Split, Task
+from harness.tasks.task import FileData, HubData, Split, Task
+from tests.tasks.mirrors import Mirror
 
 PASSAGE = "The bear sleeps."
 MISPLACED = "needs each answer at its answer_start, in characters from 0, in 'passage'"
@@ -209,6 +210,13 @@ def test_rows_that_a_quotation_mark_joins_are_named(tmp_path: Path) -> None:
     task = task_of("classification", tmp_path, []).model_copy(update={"data": data})
     with pytest.raises(ValueError, match=r"quotation marks are doubled.*row 2 of .*rows.tsv has"):
         load_examples(task, "train")
+    places = ("place", "1", '"x', "2", '"y', "3")  # in a column that is not used
+    unused = [f"{line}\t{place}" for line, place in zip(lines, places, strict=True)]
+    (tmp_path / "rows.tsv").write_text(
+        "\n".join(unused).replace('"Yes', "Yes").replace('"No', "No")
+    )
+    with pytest.raises(ValueError, match=r"quotation marks are doubled.*row 2 of .*rows.tsv has"):
+        load_examples(task, "train")
     quoted = [line if row != 2 else '"""Yes"", it is"\tyes' for row, line in enumerate(lines[:4])]
     (tmp_path / "rows.tsv").write_text("\n".join(quoted) + "\n")
     assert load_examples(task, "train").texts[1] == ('"Yes", it is',)
@@ -223,3 +231,24 @@ def test_conditions_on_whole_numbers_hold_beside_empty_cells(tmp_path: Path) -> 
     for value in ("1", "1.0"):
         split = Split(name="validation", where={"part": value})
         assert len(load_examples(task, split)) == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "cell", "needs"),
+    [
+        ("generation", {"target": {"text": ["a"], "answer_start": [0]}}, "a text, or a list of"),
+        ("multiple_choice", {"choices": {"text": ["a", "b"]}}, "a list of two or more texts in"),
+        ("extraction", {"answers": "a bear"}, "answers as {"),
+        ("tagging", {"tags": "O"}, "a list with a tag for each word in"),
+    ],
+)
+def test_rows_of_the_hub_are_checked_in_declared_tasks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, cell: dict[str, Any], needs: str
+) -> None:
+    """The keys of a mapping were read as texts."""
+    row = {**GOOD[kind], **cell}
+    Mirror(tmp_path).write("some/rows", None, {"train": {name: [row[name]] for name in row}})
+    monkeypatch.setenv("HARNESS_DATA", str(tmp_path))
+    task = task_of(kind, tmp_path, [], data=HubData(path="some/rows"))
+    with pytest.raises(ValueError, match=f"mine needs {needs}.* row 1 of its split train has"):
+        load_examples(task, "train")

@@ -49,6 +49,11 @@ def test_tags_of_words_are_scored_by_accuracy_on_a_hold_out(tmp_path: Path) -> N
     assert (len(load_examples(found, "train")), found.train_size) == (48, 48)
 
 
+def test_ends_and_single_words_are_spans(tmp_path: Path) -> None:
+    rows = [(["Ada", "Lovelace", "in", "Oslo"], ["B-PER", "E-PER", "O", "S-LOC"])]
+    assert task(written(tmp_path / "train.jsonl", rows * 60)).metrics == ("entity_f1",)
+
+
 def test_given_fields_are_kept(tmp_path: Path) -> None:
     data = written(tmp_path / "train.jsonl", [(["a", "b"], [0, 1])] * 60, ("words", "ner_tags"))
     found = task(data, labels=["O", "B-PER"], metrics=["entity_f1_strict"])

@@ -198,11 +198,10 @@ def _json_records(corpus: JsonLinesCorpus) -> Iterator[Record]:
 def _record(corpus: HubCorpus | ParquetCorpus | JsonLinesCorpus, row: Any, where: str) -> Record:
     """The text of a row, and the value that it is sorted by."""
     text = row.get(corpus.text_field) if isinstance(row, dict) else None
-    given = ", ".join(row) if isinstance(row, dict) else type(row).__name__
     if not isinstance(text, str):
         raise ValueError(
             f"{where}: every document must be an object with text in {corpus.text_field!r} "
-            f"(corpus.text_field), but it has {given}"
+            f"(corpus.text_field), but it has {_given(row, corpus.text_field)}"
         )
     check_length(len(text), where)
     _check_characters(text, where)
@@ -211,9 +210,18 @@ def _record(corpus: HubCorpus | ParquetCorpus | JsonLinesCorpus, row: Any, where
     if row.get(corpus.sort_by) is None:
         raise ValueError(
             f"{where}: every document must have a value of {corpus.sort_by!r} (corpus.sort_by), "
-            f"but it has {given}"
+            f"but it has {_given(row, str(corpus.sort_by))}"
         )
     return row[corpus.sort_by], text
+
+
+def _given(row: Any, field: str) -> str:
+    """What a row has in place of a value of `field`: of what type, or which other fields."""
+    if not isinstance(row, dict):
+        return type(row).__name__
+    if field not in row:
+        return ", ".join(row)
+    return f"{'null' if row[field] is None else type(row[field]).__name__} there"
 
 
 def _check_characters(text: str, where: str) -> None:

@@ -16,6 +16,8 @@ SUFFIXES = {"text": ".txt", "jsonl": ".jsonl", "parquet": ".parquet"}
 """Source to the suffix of its files in a folder."""
 COMPRESSED = (".gz", ".zst")
 """Suffixes of compressed text; parquet files are compressed inside."""
+PACKED = (".bz2", ".xz", ".zip", ".7z", ".tar", ".tgz")
+"""Suffixes of compressed files and archives that no source reads."""
 TABLES = (".csv", ".tsv", ".xlsx")
 """Suffixes of files that no source reads."""
 MAX_CHARACTERS = 2**24
@@ -76,12 +78,17 @@ def _check_suffix(file: Path, source: str) -> None:
     """Refuses a file in a format whose marks would be read as text.
 
     Raises:
-        ValueError: it is a table, or of another source.
+        ValueError: it is an archive, a table, or of another source.
     """
     name = file.name.lower()
     for compressed in COMPRESSED:
         name = name.removesuffix(compressed)
     suffix = Path(name).suffix
+    if suffix in PACKED:
+        raise ValueError(
+            f"corpus.path must name plain files, or ones compressed singly by gzip or zstd "
+            f"({', '.join(COMPRESSED)}), but {file} is none; unpack it"
+        )
     if suffix in TABLES:
         raise ValueError(
             f"corpus.path must name text, JSON lines or parquet, but {file} is a table; write its "

@@ -144,7 +144,8 @@ def test_jsonl_lines_are_paragraphs(tmp_path: Path) -> None:
         (b'{"text": "a"}\n{"text": ', r"a\.jsonl:2: every line must be a JSON object"),
         (b'{"body": "a"}\n', r"a\.jsonl:1: .*'text'.*it has body"),
         (b'["a"]\n', r"a\.jsonl:1: .*it has list"),
-        (b'{"text": null}\n', r"a\.jsonl:1: "),
+        (b'{"text": null}\n', r"a\.jsonl:1: .*, but it has null there"),
+        (b'{"text": ["a"]}\n', r"a\.jsonl:1: .*, but it has list there"),
         (b'{"text": "\xff"}\n', "must be UTF-8 text"),
         (
             b'{"text": "ab\\ud83d c"}\n',
@@ -230,6 +231,9 @@ def test_wikitext_has_its_published_number_of_articles(split: str, articles: int
     [
         ("text", "train.csv", "is a table; write its texts to a .jsonl file"),
         ("text", "train.tsv.gz", "is a table"),
+        ("text", "dump.txt.bz2", r"compressed singly by gzip or zstd \(.gz, .zst\), .* unpack it"),
+        ("text", "books.tar.gz", "unpack it"),
+        ("jsonl", "rows.jsonl.xz", "unpack it"),
         ("jsonl", "train.parquet", "must be parquet for parquet files alone, but is jsonl"),
         ("text", "wiki.jsonl", "holds JSON; set corpus.source to jsonl"),
     ],

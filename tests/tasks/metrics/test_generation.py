@@ -233,3 +233,10 @@ def test_smoothed_bleu_by_hand():
     # 1 of 2 words, 0 + 1 of 1 + 1 pairs; of two references the shorter is as long as the text.
     assert score([("a b c d e", "c d")], ["a d"]) == pytest.approx((2 / 2 * 1 / 2) ** 0.25)
     assert score([("a b",)], ["c d"]) == score([("a b",)], [""]) == 0.0
+
+
+@pytest.mark.parametrize("name", ["rouge1", "rougeLsum"])
+def test_words_of_rouge_are_of_ascii_letters(name):
+    """As docs/tasks.md says."""
+    texts = ["Привет, мир", "für"]
+    assert METRICS[name]([(text,) for text in texts], texts) == 0.5
