@@ -22,9 +22,13 @@ FAR_ABOVE_DEV = 10.0
 
 
 def unequal_trials(results: Results) -> Iterator[str]:
-    """A sentence on each task for which the arms had different numbers of trials."""
-    planned, trials = results.get(planned_runs), results.get(trials_frame)
-    made = Counter(zip(trials["arm"], trials["task"], strict=True))
+    """A sentence on each task for which the searches of the arms had different numbers of trials;
+    arms of a checkpoint have fewer searches."""
+    planned, made = results.get(planned_runs), Counter[tuple[str, str]]()
+    searches = results.get(trials_frame).groupby(["arm", "task", "pretrain_seed"], sort=False)
+    for (arm, task, _), trials in searches:
+        place = str(arm), str(task)
+        made[place] = max(made[place], len(trials))
     for task in dict.fromkeys(task for _, task in made if task != ALL_TASKS):
         arms = [arm for arm in trained_arms(results) if planned[arm, task]]
         numbers = {arm: made[arm, task] or made[arm, ALL_TASKS] for arm in arms}

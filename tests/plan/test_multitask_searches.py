@@ -153,3 +153,4 @@ def test_reports_name_it_once(runner: StageRunner) -> None:
     assert [TOGETHER, ALL_TASKS] in [row[:2] for row in trials_table(results).rows]
     whole = search_section(results)
     assert whole and whole.notes[-1] == section.notes[-1]
+    assert "undefined one counts as -1" in section.notes[-1]  # of one task, as 0 in means

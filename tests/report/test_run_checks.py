@@ -143,11 +143,23 @@ def test_runs_and_trials_that_diverged(fabricate: Callable[..., MadeUpResults]) 
 
 def test_unequal_trials(fabricate: Callable[..., MadeUpResults]) -> None:
     found = [("bert", "rte")] * 3 + [("gpt2", "rte")] * 2 + [("bert", "cola"), ("gpt2", "cola")]
-    trials = pd.DataFrame(found, columns=["arm", "task"])
+    trials = pd.DataFrame(found, columns=["arm", "task"]).assign(pretrain_seed=0)
     data = fabricate({"bert": 0.9, "gpt2": 0.9}, tasks=("rte", "cola")).but(trials=trials)
     (sentence,) = search_checks.unequal_trials(data)
     assert sentence.startswith("Unequal numbers of trials on rte: bert 3, gpt2 2.")
     assert not [*search_checks.untuned(data)]
+
+
+def test_a_checkpoint_has_one_search_and_as_many_trials(
+    fabricate: Callable[..., MadeUpResults],
+) -> None:
+    """Where the networks of all pretraining seeds are searched, of which it has one."""
+    found = [("bert", seed) for seed in (0, 0, 1, 1)] + [("published", 0)] * 2
+    trials = pd.DataFrame(found, columns=["arm", "pretrain_seed"]).assign(task="rte")
+    data = fabricate({"bert": 0.9, "published": 0.9}, tasks=("rte",))
+    assert not [*search_checks.unequal_trials(data.but(trials=trials))]
+    (sentence,) = search_checks.unequal_trials(data.but(trials=trials[:-1]))
+    assert sentence.startswith("Unequal numbers of trials on rte: bert 2, published 1.")
 
 
 def test_an_arm_without_any_trial_has_fewer_but_for_what_cannot_be_tuned(
@@ -159,7 +171,7 @@ def test_an_arm_without_any_trial_has_fewer_but_for_what_cannot_be_tuned(
     ways = dict.fromkeys(arms, "full") | {"prompted": "prompt"}
     data = fabricate(arms).but(
         runs=runs(*plan),
-        trials=pd.DataFrame({"arm": ["bert"] * 8, "task": "rte"}),
+        trials=pd.DataFrame({"arm": ["bert"] * 8, "task": "rte", "pretrain_seed": 0}),
         differences={"pretrain.model.family": families, "evaluate.adaptation.kind": ways},
     )
     (sentence,) = search_checks.unequal_trials(data)

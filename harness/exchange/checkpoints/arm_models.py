@@ -34,7 +34,8 @@ class ArmModels:
         return self.load(seed)[1]
 
     def load(self, seed: int | None = None) -> tuple[Any, Any]:
-        """(model, tokenizer); for argument and errors, see `model`."""
+        """(model, tokenizer); for argument and errors, see `model`. The model is named by
+        experiment, arm and seed, as `harness.evaluate` and boards show it."""
         import transformers
 
         chosen = selection.of_experiment(self.results, self.arm, seed)
@@ -43,6 +44,7 @@ class ArmModels:
             names = transformers.AutoConfig.from_pretrained(out).architectures or [""]
             made = getattr(transformers, names[0], transformers.AutoModel)  # code may be elsewhere
             model = made.from_pretrained(out)
+            model.config.name_or_path = chosen.card.name.replace("/", "-")  # not the folder's
             # AutoTokenizer would build Qwen's published one, whatever our files hold.
             auto: Any = transformers.AutoTokenizer
             is_own = (out / METADATA).is_file()

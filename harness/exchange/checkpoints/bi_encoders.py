@@ -31,6 +31,13 @@ def start_of(plan: Plan, key: str) -> str:
     return parents["pretrain"]
 
 
+def is_trained_further(plan: Plan, key: str) -> bool:
+    """Whether a fine-tuning run starts from training on tasks that left no bi-encoder, which
+    belongs to the evaluation."""
+    body = plan.stages[key].parents.get("body")
+    return body is not None and start_of(plan, key) != body
+
+
 def protocol_of_arm(arm: Arm) -> Protocol | None:
     """The protocol by which an arm compares embeddings of the last layer; null if it compares
     none."""

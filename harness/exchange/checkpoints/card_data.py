@@ -73,6 +73,9 @@ class CardScores:
     """The hyperparameter search as text."""
     selected: Rows = ()
     """Task, and the hyperparameters that the search selected for it."""
+    after_tasks: bool = False
+    """Whether they are of the network after training on several or other tasks, which the files are
+    before."""
 
 
 @dataclass(frozen=True)

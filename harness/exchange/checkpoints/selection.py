@@ -14,6 +14,7 @@ from harness.core.config import unknown_name
 from harness.core.files import DRAFT, atomic_folder, output_folder
 from harness.exchange.checkpoints.bi_encoders import (
     is_bi_encoder,
+    is_trained_further,
     pretrained,
     protocol_of_arm,
     protocol_of_stage,
@@ -238,17 +239,18 @@ def _scores(results: Results, arm: Arm, seed: int) -> CardScores:
             "value"
         ]
     ]
-    suite = arm.evaluate.suite_value
+    suite, plan = arm.evaluate.suite_value, results.plan
     return CardScores(
         experiment=results.experiment.name,
         question=results.experiment.question,
         suite=suite.name,
         rows=rows,
-        protocol=protocol_line(protocol_of(results.plan)),
+        protocol=protocol_line(protocol_of(plan)),
         citation=suite.citation,
         search=results.sweep.label if results.sweep else "none",
         selected=_selected_settings(results, arm),
         main=_main_scores(own, arm.evaluate.chosen),
+        after_tasks=any(is_trained_further(plan, str(key)) for key in own["key"]),
     )
 
 

@@ -28,7 +28,7 @@ CHOSEN_NOTE = (
 )
 ALL_TASKS_NOTE = (
     f"Under {ALL_TASKS}: the search of one network that is trained on all of them, by the mean of "
-    "their main scores on the hold-outs."
+    f"their main scores on the hold-outs, where an undefined one counts as {WORST:g}."
 )
 CURVE_COLUMNS = ["arm", "trials", "mean", "deviation"]
 CAPTION = (

@@ -12,7 +12,7 @@ from transformers import AutoModel, AutoTokenizer, PreTrainedTokenizerFast
 from typer.testing import CliRunner
 
 from harness.cli.app import app
-from harness.exchange.checkpoints.bi_encoders import _step
+from harness.exchange.checkpoints.bi_encoders import _step, is_trained_further
 from harness.exchange.checkpoints.selection import _network
 from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.heads.retrieval import Retrieval
@@ -204,3 +204,10 @@ def test_training_on_pairs_together_leaves_no_bi_encoder(study: Study, tmp_path:
     found = export(study, trained(study, "pairs"), tmp_path / "out")
     assert found.startswith("2") and "or a bi-encoder, but" in found
     assert found.endswith("is of kind train_tasks")
+
+
+def test_other_training_on_tasks_is_of_the_scores_alone(study: Study) -> None:
+    """A multi-task network embeds as it was scored; the exported one was before it."""
+    runs = {run.arm: run.key for run in study.plan.finetune_runs}
+    further = {arm: is_trained_further(study.plan, key) for arm, key in runs.items()}
+    assert further == {"none": False, "siamese": False, "pairs": True}

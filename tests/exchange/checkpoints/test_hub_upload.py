@@ -109,5 +109,6 @@ def test_a_class_that_transformers_lacks_is_that_of_the_type(
 def test_an_arm_gives_its_model_and_tokenizer(study: Study) -> None:  # noqa: F811
     model, tokenizer = study["none"].model(seed=0), study["none"].tokenizer(seed=0)
     assert model(**tokenizer("the food", return_tensors="pt")).logits.shape[-1] == len(tokenizer)
+    assert model.config.name_or_path == "continued: none, seed 0"  # as `harness.evaluate` names it
     with pytest.raises(KeyError, match="the arm 'non' is not known; did you mean 'none'"):
         study["non"]

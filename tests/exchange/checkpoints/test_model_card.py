@@ -54,6 +54,12 @@ def test_a_card_describes_training_and_scores() -> None:
     assert "Does it \\| help?" in text  # user text is escaped
 
 
+def test_a_card_says_that_scores_are_after_training_that_the_files_lack() -> None:
+    further = replace(CARD, scores=replace(SCORES, after_tasks=True))
+    assert "The files have the network before it." in render(further)
+    assert "before it" not in render(CARD)
+
+
 def test_the_fields_for_the_hub_are_yaml() -> None:
     head = render(CARD).split("---")[1]
     assert yaml.safe_load(head)["library_name"] == "transformers"
