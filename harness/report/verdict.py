@@ -14,6 +14,7 @@ from harness.report.two_groups import reason, unseen
 
 Word = Literal["confirmed", "refuted", "inconclusive", "void"]
 TOO_MANY = MAX_SEEDS + 1
+"""Stands for more seeds than are tried."""
 
 
 @dataclass(frozen=True)
@@ -103,8 +104,8 @@ class Verdict:
     reason: str
     seeds_needed: float | None = None
     """Seeds per arm that would show a difference of the observed size in four of five cases, if it
-    is inconclusive for want of seeds: TOO_MANY is more than can be counted, infinite where no
-    number of seeds shows it with these examples."""
+    is inconclusive for want of seeds: TOO_MANY if more than MAX_SEEDS, infinite where no number of
+    seeds shows it with these examples."""
 
 
 def judge(claim: Claim) -> Verdict:

@@ -37,6 +37,7 @@ def searched(tmp_path: Path) -> Results:
     runs = [FinetuneRun("x", task, seed, 0, f"{task}{seed}") for task, seed, _ in searches]
     parents = [{"tune": key} for *_, key in searches]
     stages = {run.key: SimpleNamespace(parents=of) for run, of in zip(runs, parents, strict=True)}
+    stages |= {key: SimpleNamespace(spec={}) for *_, key in searches}
     plan: Any = SimpleNamespace(
         finetune_runs=runs, stages=stages, searched=["learning_rate", "rank"]
     )
