@@ -186,7 +186,8 @@ def oracle(generator: str, split: str, world: int = 0) -> list[Any]:
 def _data_set(generator: str, counterexamples: float | None = None) -> DataSet:
     check("generator", generator, tuple(GENERATORS))
     made = GENERATORS[generator]
-    if counterexamples is None or not isinstance(made, Sampled):
+    if counterexamples is None:
         return made
+    assert isinstance(made, Sampled) and generator == "overlap"  # as tasks are checked
     train = partial(overlap.biased_overlap, counterexamples=counterexamples)
     return replace(made, item_by_split={"train": train})

@@ -105,7 +105,11 @@ class TasksRunner:
     @property
     def _parts(self) -> list[tuple[Task, Examples]]:
         """The tasks with their train sets."""
-        return [(one.task, one.train_examples) for one in self.runners if one.train_examples]
+        parts = []
+        for runner in self.runners:
+            assert runner.train_examples is not None
+            parts.append((runner.task, runner.train_examples))
+        return parts
 
     @property
     def _mixed(self) -> TaskData:
