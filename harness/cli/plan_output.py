@@ -10,6 +10,7 @@ from rich.text import Text
 
 from harness.analysis.look_power import looks_line
 from harness.analysis.power import SeedSpread, power_line
+from harness.core.counting import number_of
 from harness.execution.outlook import Outlook
 from harness.execution.rekeyed import Rekeyed, rekeyed_lines
 from harness.execution.time_left import duration
@@ -96,8 +97,8 @@ def _rekeyed(found: Sequence[Rekeyed]) -> str:
     spent = duration(sum(one.seconds for one in found))
     lines = "".join(f"\n- {line}" for line in rekeyed_lines(found))
     return (
-        f"{len(found)} stages were finished before a change and are computed again ({spent}); "
-        f"'harness adopt' takes them over if it does not matter:{lines}"
+        f"computed again after a change: {number_of(len(found), 'stage')} ({spent}); "
+        f"'harness adopt' keeps what was computed before, if the change does not matter:{lines}"
     )
 
 

@@ -143,7 +143,7 @@ def test_plan_and_command_name_them(store: Store, tmp_path: Path) -> None:
         return result.output
 
     shown = run("plan")
-    assert "4 stages were finished before a change and are computed again (4 min)" in shown
+    assert "computed again after a change: 4 stages (4 min)" in shown
     assert "-> 2: 4 finetune" in shown
     assert "--reason" in run("adopt") and len(store.finished()) == 8
     unnamed = CliRunner().invoke(app, ["adopt", *words, "--reason", " "])
