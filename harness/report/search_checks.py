@@ -5,12 +5,11 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from harness.analysis.frames.pretrain_trials import pretrain_trials_frame
 from harness.analysis.frames.scores import scores_frame
 from harness.analysis.frames.trials import selected_trials, trials_frame
 from harness.analysis.results import Results
 from harness.core.rounding import one_decimal
-from harness.finetuning.search.pretrain_search import at_edge, has_edge, is_pretrained, is_searched
+from harness.finetuning.search.pretrain_search import is_pretrained, is_searched
 from harness.finetuning.search.trials import WORST
 from harness.models import is_baseline
 from harness.plan.search_stages import ALL_TASKS
@@ -102,33 +101,6 @@ def selected_by_reported_losses(results: Results) -> Iterator[str]:
             "Pretraining settings were selected by their loss on the held-out text. The reported "
             "losses are those of other seeds, but on the same text, so they are slightly "
             "optimistic; scores of tasks are not."
-        )
-
-
-def has_edges(results: Results) -> bool:
-    """Whether the chosen pretraining settings of an arm could lie within what was tried."""
-    search = results.experiment.sweep.pretrain
-    return search is not None and any(
-        has_edge(found) for space in search.spaces for found in space.values()
-    )
-
-
-def edges_of_pretraining(results: Results) -> Iterator[str]:
-    """A sentence on the chosen pretraining settings that lie on the edge of what was tried."""
-    search, trials = results.experiment.sweep.pretrain, results.get(pretrain_trials_frame)
-    if search is None:
-        return
-    own = results.plan.search_of_arms
-    named = [
-        f"{row['arm']} {name} {row[name]:g}"
-        for row in trials[trials["chosen"].astype(bool)].to_dict("records")
-        for name in search.names
-        if at_edge(name, own[row["arm"]], row[name])
-    ]
-    if named:
-        yield (
-            "Chosen pretraining settings lie on the edge of what was tried, beyond which may be "
-            f"better ones: {', '.join(named)}."
         )
 
 

@@ -20,7 +20,13 @@ from harness.plan.checks.settings import (
     small_checkpoints,
     unlike_defaults,
 )
-from harness.report import chance_checks, pretraining_checks, run_checks, search_checks
+from harness.report import (
+    chance_checks,
+    pretraining_checks,
+    run_checks,
+    search_checks,
+    search_edges,
+)
 from harness.report.comparison import compared_arms
 from harness.report.declared import declared_late
 from harness.report.difference_tables import num_columns
@@ -125,9 +131,12 @@ def _checked(results: Results, table: Table, scores: RunScores) -> dict[str, lis
         found["diverged runs"] = run_checks.diverged(results)
     if len(trials) and len(trained) > 1:
         found["unequal numbers of trials"] = search_checks.unequal_trials(results)
-    if len(results.get(pretrain_trials_frame)) and search_checks.has_edges(results):
+    if len(results.get(pretrain_trials_frame)) and search_edges.can_be_inside_pretraining(results):
         name = "chosen pretraining settings on the edge of what was tried"
-        found[name] = search_checks.edges_of_pretraining(results)
+        found[name] = search_edges.edges_of_pretraining(results)
+    if len(trials) and search_edges.can_be_inside_finetuning(results):
+        name = "chosen fine-tuning settings on the edge of what was tried"
+        found[name] = search_edges.edges_of_finetuning(results)
     if beside := search_checks.holdout_beside_dev(results):
         name = f"hold-out scores more than {search_checks.FAR_ABOVE_DEV:g} points above dev"
         found[name] = search_checks.far_above_dev(beside)

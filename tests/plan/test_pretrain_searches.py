@@ -18,12 +18,11 @@ from harness.plan.factory import make_plan
 from harness.plan.keys import stage_key
 from harness.plan.plan import Plan
 from harness.report.search_checks import (
-    edges_of_pretraining,
-    has_edges,
     selected_by_reported_losses,
     unsearched_pretraining,
     untuned_pretraining,
 )
+from harness.report.search_edges import can_be_inside_pretraining, edges_of_pretraining
 from harness.report.sections.pretrain_search import pretrain_search_section
 from harness.report.sections.total_cost import TRIALS_NOTE, total_cost_section
 from harness.study import Study
@@ -159,7 +158,7 @@ def test_the_chosen_rate_on_the_edge_is_that_of_the_optimizer(tmp_path: Path) ->
     assert (adamw[rate], adafactor[rate]) == ("0.01*", "1")
     assert adamw[beta] != "–" and (adamw[decay], adafactor[beta]) == ("–", "–")
     (sentence,) = edges_of_pretraining(study.results)
-    assert has_edges(study.results)
+    assert can_be_inside_pretraining(study.results)
     assert sentence.endswith("adamw optimizer.learning_rate 0.01.")
 
 
@@ -265,7 +264,7 @@ def test_the_report_has_the_chosen_settings(study: Study) -> None:
     assert len(trials.rows) == 2
     assert not [*untuned_pretraining(study.results)]
     assert not [*edges_of_pretraining(study.results)]  # two choices have no inner one
-    assert not has_edges(study.results), "nothing is said of edges"
+    assert not can_be_inside_pretraining(study.results), "nothing is said of edges"
     assert TRIALS_NOTE in total_cost_section(study.results).notes
     assert not [*unsearched_pretraining(study.results)]
     (sentence,) = selected_by_reported_losses(study.results)

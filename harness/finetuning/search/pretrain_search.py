@@ -275,25 +275,3 @@ def _not_searched(name: str) -> str:
         "held-out loss, of which text, tokens, objective, network and budget must be the same; "
         f"searched are {', '.join(SEARCHED)}"
     )
-
-
-def at_edge(name: str, search: PretrainSearch, value: Choice) -> bool:
-    """Whether a chosen value lies on the edge of what was tried, beyond which may be better ones:
-    the least or largest choice, or the outer tenth of a range. False if the arm of the search does
-    not search the field."""
-    if name not in search.space:
-        return False
-    found = search.space[name]
-    if isinstance(found, Range):
-        return not 0.1 <= found.position(float(value)) <= 0.9
-    numbers = _numbers(found)
-    return has_edge(found) and value in (min(numbers), max(numbers))
-
-
-def has_edge(found: Simple) -> bool:
-    """Whether a value of a space can lie within it: of two choices, both are its edge."""
-    return isinstance(found, Range) or 2 < len(_numbers(found)) == len(found)
-
-
-def _numbers(choices: Sequence[Choice]) -> list[int | float]:
-    return [one for one in choices if isinstance(one, int | float) and one not in (True, False)]

@@ -6,18 +6,16 @@ import pandas as pd
 
 from harness.analysis.frames.pretrain_trials import pretrain_trials_frame
 from harness.analysis.results import Results
-from harness.finetuning.search.pretrain_search import at_edge
 from harness.leaderboard.cells import MISSING
 from harness.leaderboard.text_tables import TextTable
 from harness.report.layout import Section
+from harness.report.search_edges import EDGE, EDGE_NOTE, edge_mark
 
 NOTE = (
     "All trials of an arm have one seed, which no reported run uses, and the same initial weights "
     "and order of data; the settings with the lowest held-out loss are those of all its runs. "
     "Losses compare the trials of an arm, not arms: objectives differ in what they predict."
 )
-EDGE = "*"
-EDGE_NOTE = f"{EDGE} on the edge of what was tried: better values may lie beyond."
 
 
 def pretrain_search_section(results: Results) -> Section | None:
@@ -42,7 +40,7 @@ def chosen_table(results: Results) -> TextTable:
         own = results.plan.search_of_arms[str(arm)]
         chosen = found[found["chosen"]].iloc[0]
         cells = [
-            f"{_value(chosen[name])}{EDGE if at_edge(name, own, chosen[name]) else ''}"
+            f"{_value(chosen[name])}{edge_mark(own.space.get(name), chosen[name])}"
             for name in search.names
         ]
         losses = found["loss"]

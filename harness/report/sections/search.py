@@ -10,7 +10,7 @@ from harness.analysis.results import Results
 from harness.analysis.statistics.expected_best import expected_best
 from harness.core.rounding import one_decimal
 from harness.finetuning.search import optuna_search
-from harness.finetuning.search.space import parameters, shared
+from harness.finetuning.search.space import Choices, Range, parameters, shared
 from harness.finetuning.search.sweep import Sweep
 from harness.finetuning.search.trials import WORST
 from harness.leaderboard.cells import MISSING, mean_cell
@@ -19,6 +19,7 @@ from harness.plan.plan import Plan
 from harness.plan.search_stages import ALL_TASKS
 from harness.report.figures.differences import search_curves as draw_curves
 from harness.report.layout import Plot, Section
+from harness.report.search_edges import EDGE, EDGE_NOTE, edge_mark
 
 FAILED = 0.0
 """Score of a failed trial in means and variances: no correlation, and worse than any guess."""
@@ -74,6 +75,8 @@ def chosen_section(results: Results) -> Section | None:
     if not table.rows:
         return None
     notes = [CHOSEN_NOTE, *([ALL_TASKS_NOTE] if ALL_TASKS in table.head else [])]
+    if any(EDGE in cell for row in table.rows for cell in row[2:]):
+        notes.append(EDGE_NOTE)
     return Section("Chosen hyperparameters", notes, tables={"": table})
 
 
@@ -82,12 +85,12 @@ def chosen_table(results: Results) -> TextTable:
     seed, the values of all, in the order of the seeds."""
     best = selected_trials(results)
     tasks = list(best["task"].unique())
-    rows = [
-        [str(arm), name, *(_settings(own.loc[own["task"] == task, name]) for task in tasks)]
-        for arm, own in best.groupby("arm", sort=False)
-        for name in results.plan.searched
-        if name in parameters(results.plan.searches[str(arm)].space)
-    ]
+    rows = []
+    for arm, own in best.groupby("arm", sort=False):
+        space = parameters(results.plan.searches[str(arm)].space)
+        for name in (one for one in results.plan.searched if one in space):
+            values = (own.loc[own["task"] == task, name] for task in tasks)
+            rows.append([str(arm), name, *(_settings(one, space[name]) for one in values)])
     return TextTable(["arm", "hyperparameter", *tasks], rows, text_columns=(0, 1))
 
 
@@ -181,9 +184,9 @@ def _scores(trials: pd.DataFrame) -> np.ndarray:
     return trials["value"].fillna(FAILED).to_numpy(float)
 
 
-def _settings(values: "pd.Series[Any]") -> str:
+def _settings(values: "pd.Series[Any]", tried: Range | Choices) -> str:
     """The values of a hyperparameter that searches selected, once if they are equal."""
-    shown = [_setting(value) for value in values] or [MISSING]
+    shown = [f"{_setting(value)}{edge_mark(tried, value)}" for value in values] or [MISSING]
     return ", ".join(shown if len(set(shown)) > 1 else shown[:1])
 
 

@@ -1,6 +1,5 @@
 """The search of pretraining settings: its space, its trials, and what it selects."""
 
-import math
 import operator
 from functools import reduce
 from typing import Any
@@ -14,7 +13,6 @@ from harness.finetuning.search.pretrain_search import (
     SEARCHED,
     PretrainSearch,
     PretrainTrial,
-    at_edge,
     best,
     is_searched,
     problems,
@@ -120,7 +118,6 @@ def test_each_optimizer_has_a_space_of_its_own() -> None:
         assert own == alone and (own.sampler, own.size) == ("grid", 4)
         points = [point(own, number) for number in range(4)]
         assert {one["optimizer.learning_rate"] for one in points} == set(tried)
-        assert at_edge("optimizer.beta1", own, 0.9) is False
     assert search().of(run()) == search()
     assert search().text == "optimizer.learning_rate 0.0001 to 0.01 (log)"
 
@@ -200,21 +197,3 @@ def test_the_lowest_loss_is_best() -> None:
     assert best(trials).number == best(trials[::-1]).number == 2
     with pytest.raises(ValueError, match=r"all trials diverged: \[\{\"batch_size\": 0\}\]"):
         best(trials[:1])
-
-
-def test_edges() -> None:
-    space = {
-        "optimizer.learning_rate": RATES,
-        "batch_size": [4, 8, 16],
-        "model.dropout": [0.0, 0.1],
-        "schedule.decay": ["linear", "cosine", "constant"],
-    }
-    found = search(space=space)
-    inner = 1e-4 * 10 ** (2 * 0.11)
-    assert at_edge("optimizer.learning_rate", found, 1e-2)
-    assert at_edge("optimizer.learning_rate", found, 1.2e-4)
-    assert not at_edge("optimizer.learning_rate", found, inner)
-    assert not at_edge("optimizer.learning_rate", found, math.sqrt(1e-4 * 1e-2))
-    assert [at_edge("batch_size", found, size) for size in (4, 8, 16)] == [True, False, True]
-    assert not at_edge("model.dropout", found, 0.0)  # of two choices, both would be
-    assert not at_edge("schedule.decay", found, "constant")

@@ -7,10 +7,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from harness.analysis.frames.trials import selected_trials
+from harness.finetuning.search.edges import at_edge
 from harness.finetuning.search.optuna_search import point
+from harness.finetuning.search.space import Range
 from harness.finetuning.search.sweep import Sweep
 from harness.report.page import write_report
+from harness.report.search_edges import (
+    EDGE_NOTE,
+    can_be_inside_finetuning,
+    edges_of_finetuning,
+)
 from harness.report.sections.search import (
+    chosen_section,
     chosen_table,
     importance_table,
     search_curves,
@@ -61,9 +70,32 @@ def test_settings_and_importance(fabricate) -> None:
     assert [row[:2] for row in chosen.rows] == [
         [arm, name] for arm in ("good", "bad") for name in ("learning_rate", "epochs")
     ]
-    assert chosen.rows[1][2:] == ["3", "3"]
+    assert chosen.rows[1][2:] == ["3*", "3*"]  # the most of three
     shares = importance_table(data).rows[0]
     assert float(shares[-1]) > float(shares[-2])
+
+
+def test_settings_on_the_edge_are_named(fabricate, tmp_path: Path) -> None:
+    data = fabricate({"good": 0.9, "bad": 0.6}, **searched(trials=20))
+    (sentence,) = edges_of_finetuning(data)
+    assert "good epochs in 2 of 2 searches, " in sentence
+    assert "bad epochs in 2 of 2 searches" in sentence
+    chosen = selected_trials(data).query("arm == 'good'")["learning_rate"]
+    on_edge = [at_edge(Range(**SPACE["learning_rate"]), rate) for rate in chosen]
+    assert (f"good learning_rate in {sum(on_edge)} of 2" in sentence) == any(on_edge)
+    section = chosen_section(data)
+    assert section and section.notes[-1] == EDGE_NOTE
+    write_report(data, tmp_path)
+    assert sentence in (tmp_path / "README.md").read_text()
+
+
+def test_two_choices_have_no_edge(fabricate) -> None:
+    given = searched()
+    two = {"trials": 9, "sampler": "random", "space": {"epochs": [2, 3]}}
+    data = fabricate({"good": 0.9, "bad": 0.6}, **{**given, "sweep": Sweep.read(two)})
+    section = chosen_section(data)
+    assert section and EDGE_NOTE not in section.notes
+    assert not can_be_inside_finetuning(data) and not [*edges_of_finetuning(data)]
 
 
 def test_few_trials_have_a_reason(fabricate) -> None:
@@ -112,6 +144,6 @@ def test_searches_of_several_seeds_are_listed_together(fabricate) -> None:
     data = fabricate({"good": 0.9, "bad": 0.6}, **{**given, "trials": both})
     assert trials_table(data).rows[0] == ["good", "sst2", "16", "2", "0", "0", "75.0"]
     rates, epochs = chosen_table(data).rows[:2]
-    low, high = sorted(map(float, rates[2].split(", ")))
-    assert low == pytest.approx(high / 2, rel=0.01) and epochs[2] == "3"
+    low, high = sorted(float(rate.rstrip("*")) for rate in rates[2].split(", "))
+    assert low == pytest.approx(high / 2, rel=0.01) and epochs[2] == "3*"
     assert search_curves(data)["trials"].max() == 8
