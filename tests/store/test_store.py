@@ -377,6 +377,24 @@ def test_a_damaged_download_is_no_damaged_stage(
     assert files.find("s3://files", expected) is None
 
 
+def test_a_stage_without_files_is_intact_on_a_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of a held-out loss: the server has nothing to download."""
+
+    def download(uri: str, draft: Path) -> Path:
+        raise FileNotFoundError(uri)
+
+    monkeypatch.setattr(mlflow_runs, "download", download)
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    files, none = IntactFiles(), digest(tmp_path / "empty")
+    found = files.find("s3://none", none)
+    assert found is not None and not [*found.iterdir()]
+    (found / "curve.csv").write_text("damaged")
+    assert files.find("s3://none", none) == found and not [*found.iterdir()]
+    assert files.find("s3://lost", "another") is None
+
+
 def test_mlflow_downloads_files(folder: Path) -> None:
     assert digest(mlflow_runs.download(folder.as_uri(), folder.parent / "a")) == digest(folder)
     with pytest.raises(OSError, match="no-such-scheme"):
