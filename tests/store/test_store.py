@@ -422,6 +422,15 @@ def test_flatten_gives_dotted_names() -> None:
     assert flatten({"a": {"b": 1, "c": {"d": 2}}, "e": 3}) == {"a.b": 1, "a.c.d": 2, "e": 3}
 
 
+def test_names_that_mlflow_refuses_are_read_back(store: Store, folder: Path) -> None:
+    """As of columns in which words are marked."""
+    marked = {"Sentence (1)": "word", "is it?": ("start", "end"), "a/../b": "c" * 7000}
+    spec = {"content": {"marked_words": marked, "data": {"files": {"train: a": "x"}}}}
+    record = store.record("k", "finetune", "x", spec, {}, folder)
+    assert store.spec(record) == store.specs([record])["k"] == spec
+    assert flatten(store.spec(record)) == flatten(spec)
+
+
 def test_long_params_are_read_back(store: Store, folder: Path) -> None:
     """MLflow would cut them after 6,000 characters."""
     spec = {"labels": [f"label {number}" for number in range(2_000)], "a": {"b": "x" * 6000}}
