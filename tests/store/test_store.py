@@ -4,11 +4,14 @@ import hashlib
 from dataclasses import replace
 from pathlib import Path
 from shutil import copyfile, copytree, move
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from mlflow.exceptions import MlflowException
+from mlflow.protos.databricks_pb2 import TEMPORARILY_UNAVAILABLE
 
-from harness.store import finished_runs, mlflow_runs
+from harness.store import finished_runs, mlflow_runs, outages
 from harness.store.artifacts import Artifact, IntactFiles, digest, local_folder
 from harness.store.entries import CHECKSUM, KEY
 from harness.store.params import MAX_PARAM, cut, flatten, join_params, split_params, unflatten
@@ -321,6 +324,39 @@ def test_of_a_server_only_what_has_ended_since_is_fetched(
     assert writer._server.has(results[0].run_id) and not writer._server.has("0" * 32)
     monkeypatch.setattr(mlflow_runs.Server, "has", lambda self, run: False)
     assert read() == ["k2", "k3", "k4", "k5"] and sum(fetched) > 4  # as of another server
+
+
+def test_a_stage_recorded_after_an_outage_is_found(
+    store: Store, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Although a snapshot has runs that ended in the meantime, after it was computed."""
+    monkeypatch.chdir(tmp_path)
+    store.tracking("study")  # creates the tables
+    copyfile(store.root / "mlflow.db", tmp_path / "server.db")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'server.db'}")
+    reader, writer, other = (Store(tmp_path / name) for name in ("reader", "writer", "other"))
+    now, set_terminated = [1e9], writer._server.client.set_terminated
+
+    def away_at_first(*arguments: Any, **named: Any) -> None:
+        if now == [1e9]:
+            raise MlflowException("no answer", TEMPORARILY_UNAVAILABLE)
+        set_terminated(*arguments, **named)
+
+    def sleep(_: float) -> None:
+        now[0] += 1200
+        other.record("k2", "pretrain", "gpt", {}, {}, folder)
+        assert reader.finished().keys() == {"k2"}
+
+    for name in ("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "MLFLOW_HTTP_REQUEST_TIMEOUT"):
+        monkeypatch.setenv(name, "1")
+    server = outages.Outages("server", 3600)
+    monkeypatch.setattr(mlflow_runs, "outages_of", lambda uri: server)
+    monkeypatch.setattr(mlflow_runs, "time", SimpleNamespace(time=lambda: now[0]))
+    clock = SimpleNamespace(sleep=sleep, monotonic=lambda: now[0])
+    monkeypatch.setattr(outages, "time", clock)
+    monkeypatch.setattr(writer._server.client, "set_terminated", away_at_first)
+    writer.record("k1", "pretrain", "bert", {}, {}, folder)
+    assert reader.finished().keys() == {"k1", "k2"}
 
 
 def test_a_failed_run_does_not_hide_an_earlier_one(store: Store, folder: Path) -> None:
