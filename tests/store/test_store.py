@@ -1,9 +1,10 @@
 """The store returns what was recorded, complete or not at all."""
 
 import hashlib
+import os
 from dataclasses import replace
 from pathlib import Path
-from shutil import copyfile, copytree, move
+from shutil import copyfile, copytree, move, rmtree
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +13,7 @@ from mlflow.exceptions import MlflowException
 from mlflow.protos.databricks_pb2 import TEMPORARILY_UNAVAILABLE
 
 from harness.store import finished_runs, mlflow_runs, outages
-from harness.store.artifacts import Artifact, IntactFiles, digest, local_folder
+from harness.store.artifacts import Artifact, IntactFiles, digest, folder_size, local_folder
 from harness.store.entries import CHECKSUM, KEY
 from harness.store.params import MAX_PARAM, cut, flatten, join_params, split_params, unflatten
 from harness.store.store import Store
@@ -435,6 +436,23 @@ def test_mlflow_downloads_files(folder: Path) -> None:
     assert digest(mlflow_runs.download(folder.as_uri(), folder.parent / "a")) == digest(folder)
     with pytest.raises(OSError, match="no-such-scheme"):
         mlflow_runs.download("no-such-scheme://host/files", folder.parent / "b")
+
+
+def test_the_size_of_a_folder_in_which_a_stage_ends(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its files and folders are deleted while they are counted."""
+    size = folder_size(folder)
+    assert size == sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    stat = Path.stat
+
+    def end(path: Path, **options: Any) -> os.stat_result:
+        if path.suffix == ".csv":
+            rmtree(folder)
+        return stat(path, **options)
+
+    monkeypatch.setattr(Path, "stat", end)
+    assert folder_size(folder) == 0 == folder_size(folder)
 
 
 def test_digest_is_of_sorted_names_and_contents(folder: Path) -> None:
