@@ -59,6 +59,20 @@ def interrupts_deferred() -> Iterator[None]:
         signal.raise_signal(number)
 
 
+@contextmanager
+def interrupts_blocked() -> Iterator[None]:
+    """Lets Ctrl-C wait for the end of a short block; the processes that start in it never receive
+    it. Without effect on Windows."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def exit_code(stop: KeyboardInterrupt) -> int:
     """The exit code after Ctrl-C or `terminated_as_interrupted`."""
     return 128 + int(stop.args[0]) if stop.args else INTERRUPTED

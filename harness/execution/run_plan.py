@@ -43,11 +43,7 @@ def run_plan(
     executor = executor or ("serial" if in_process else DEFAULT_BACKEND)
     if executor in LOCAL_BACKENDS and (why := devices_problem(plan, plan.to_compute(done))):
         raise ValueError(why)
-    if plan.experiment.compute.devices != 1:  # of which each stage at a time would take all
-        jobs = jobs or 1
-    elif executor == DEFAULT_BACKEND:
-        jobs = jobs or default_jobs(plan.experiment.compute, plan.has_small_networks)
-    backend = make_backend(executor, Workspace(store.root), jobs, address)
+    backend = make_backend(executor, Workspace(store.root), jobs or _jobs(plan, executor), address)
     earlier = learned_durations(done.values(), learned_run_times(store.root, executor))
     with (
         terminated_as_interrupted(),
@@ -57,6 +53,16 @@ def run_plan(
     if execution.computed:
         remember_run_times(store.root, executor, display.durations.times)
     return execution
+
+
+def _jobs(plan: Plan, executor: str) -> int | None:
+    """Stages at a time by default; null leaves it to the executor, which knows what a cluster
+    has."""
+    if executor not in LOCAL_BACKENDS:
+        return None
+    compute = plan.experiment.compute
+    is_one = executor != DEFAULT_BACKEND or compute.devices != 1  # a stage would take all devices
+    return 1 if is_one else default_jobs(compute, plan.has_small_networks)
 
 
 def _default_console() -> Console:

@@ -81,7 +81,7 @@ def run_stage(
         except Exception as error:  # whatever a stage raises is kept for the user
             _check(lease)
             line = plugins.error_line(error)
-            text = "\n".join([traceback.format_exc(), line or ""])
+            text = "\n".join([traceback.format_exc(), line or _joined_lines(error)])
             (folder / ERROR).write_text(mask(text))
             if line:  # the user's own exceptions may not pass between processes
                 raise plugins.PluginError(line) from error
@@ -90,6 +90,13 @@ def run_stage(
         write_checked(result, {**asdict(output), FILES: digest(out)})
         workspace.log("finish", job.key)
         return output
+
+
+def _joined_lines(error: Exception) -> str:
+    """An error of several lines in one, as the last of them alone, such as advice on how to build
+    torch, does not say what happened; empty for others."""
+    lines = f"{type(error).__name__}: {error}".splitlines()
+    return " ".join(line.strip() for line in lines).strip() if len(lines) > 1 else ""
 
 
 def _ended(workspace: Workspace, key: str) -> StageOutput | None:

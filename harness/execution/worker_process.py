@@ -13,6 +13,8 @@ from multiprocessing.connection import Connection
 from types import ModuleType
 from typing import Any, TypeVar
 
+from harness.core.signals import interrupts_blocked
+
 Result = TypeVar("Result")
 CHECK_SECONDS = 0.5
 """Interval at which a worker checks whether its parent is alive."""
@@ -71,7 +73,8 @@ class WorkerProcess:
 
     def submit(self, function: Callable[..., Result], *arguments: Any) -> Future[Result]:
         """Calls a function of a module, in the process."""
-        with _without_main():
+        # The parent handles an interrupt; one that is just starting would print a traceback.
+        with _without_main(), interrupts_blocked():
             return self.pool.submit(_call, function, *arguments)
 
     def close(self) -> None:
@@ -90,7 +93,7 @@ def start_worker(parent: int, threads: int, stop: Connection, gpu: str) -> None:
         stop: the receiving end of a pipe.
         gpu: as of `WorkerProcess`.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles an interrupt
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # where it is not blocked
 
     def exit_with_parent() -> None:
         while os.getppid() == parent and not stop.poll(CHECK_SECONDS):

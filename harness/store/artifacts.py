@@ -1,7 +1,9 @@
 """The files of finished stages, by URI and digest."""
 
 import hashlib
+import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
@@ -80,8 +82,14 @@ def local_size(uri: str) -> int:
 
 
 def folder_size(folder: Path) -> int:
-    """Bytes of all files below a folder; 0 if it does not exist."""
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    """Bytes of all files below a folder; 0 if it does not exist. What another process deletes
+    meanwhile, as at the end of a stage, does not count."""
+    size = 0
+    for place, _, names in os.walk(folder):  # which passes over folders that are gone
+        for name in names:
+            with suppress(FileNotFoundError):
+                size += (Path(place) / name).stat().st_size
+    return size
 
 
 Stamps = frozenset[tuple[str, int, int]]
@@ -116,11 +124,18 @@ class IntactFiles:
             if expected is None or self._known.get(uri) == found:
                 return folder
             intact = _intact(uri, expected)
-        except FileNotFoundError:
-            return None
+        except FileNotFoundError:  # or the stage has none, of which a server keeps no folder
+            return cached(uri, _empty_folder) if expected == digest_of({}) else None
         if intact:
             self._known[uri] = found
         return intact
+
+
+def _empty_folder(uri: str, folder: Path) -> Path:
+    """In place of a download."""
+    empty = folder / "empty"
+    empty.mkdir()
+    return empty
 
 
 def digest(folder: Path) -> str:

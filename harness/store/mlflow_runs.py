@@ -183,9 +183,15 @@ class Server:
         except BaseException:  # a full disk, which the copied files would leave full, or Ctrl-C
             remove_files(run)
             raise
-        end = int(1000 * time.time())
-        self._call(self.client.set_terminated, run.run_id, end_time=end)
+        end = self._call(self._finish, run.run_id)
         return Entry(run.run_id, start, end, run.artifact_uri, tags, known)
+
+    def _finish(self, run_id: str) -> int:
+        """Marks a run as finished now, not before an outage that is waited for: snapshots look for
+        what has ended since their latest run."""
+        end = int(1000 * time.time())
+        self.client.set_terminated(run_id, end_time=end)
+        return end
 
     def runs(self, condition: str = "") -> list[TrackedRun]:
         """All runs that meet a condition in MLflow's filter syntax, whatever their status."""

@@ -9,6 +9,8 @@ MAX_PARAM = 6000
 """Characters of a param, beyond which MLflow cuts it silently."""
 MAX_TAG = 8000
 """Characters of a tag, beyond which MLflow cuts it silently."""
+NAME = re.compile(r"[\w. :-]{1,120}")
+"""A name that can be a part of the name of a param."""
 PART = ":part"
 """Follows the name of a param that holds the next part of a long one."""
 
@@ -34,11 +36,13 @@ def join_params(params: Mapping[str, str]) -> dict[str, str]:
 
 
 def flatten(spec: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested mappings as one flat mapping with dotted names, for MLflow's params."""
+    """Nested mappings as one flat mapping with dotted names, for MLflow's params. A mapping with
+    names that MLflow refuses, as columns of a file may have, is one value."""
     flat: dict[str, Any] = {}
     for name, value in spec.items():
         path = f"{prefix}{name}"
-        flat.update(flatten(value, f"{path}.") if isinstance(value, Mapping) else {path: value})
+        is_nested = isinstance(value, Mapping) and all(NAME.fullmatch(str(one)) for one in value)
+        flat.update(flatten(value, f"{path}.") if is_nested else {path: value})
     return flat
 
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from harness.cli.app import app
 from harness.core.compute import Compute
-from harness.execution import worker
+from harness.execution import run_plan, worker
 from harness.execution.devices import devices_problem
 from harness.execution.job import StageJob, Workspace
 from tests.plan.checks.test_checks import planned
@@ -70,3 +70,20 @@ def test_a_plan_warns_and_a_run_refuses(tmp_path: Path, monkeypatch: pytest.Monk
     refused = CliRunner().invoke(app, ["run", *options])
     assert refused.exit_code == 2 and line in refused.output
     assert "refused" not in refused.output and "Traceback" not in refused.output
+
+
+@pytest.mark.parametrize(
+    ("executor", "devices", "expected"),
+    [
+        ("processes", 1, 5),
+        ("processes", 2, 1),
+        ("serial", 1, 1),
+        ("ray", 2, None),
+        ("slurm", 2, None),
+    ],
+)
+def test_several_devices_bound_the_stages_of_one_machine_alone(
+    executor: str, devices: int, expected: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_plan, "default_jobs", lambda *_: 5)
+    assert run_plan._jobs(planned(compute={"devices": devices}), executor) == expected

@@ -15,9 +15,11 @@ from harness.execution.progress import LINE_SECONDS, Display, figures_line
 from harness.execution.run_times import RunTimes
 from harness.execution.time_left import RESUMED_AT, STAGE_SECONDS, whole_seconds
 from harness.execution.worker import Reporter
-from harness.plan.factory import load_plan
+from harness.experiment.declaration import from_data
+from harness.plan.factory import load_plan, make_plan
 from harness.plan.plan import Plan, Stage
 from tests.paths import ROOT
+from tests.stage_runner import StageRunner
 
 
 @pytest.fixture(scope="module")
@@ -132,3 +134,16 @@ def test_the_first_report_shows_where_a_stage_was_resumed(tmp_path: Path) -> Non
     assert (fresh.resumed_at, resumed.resumed_at) == (0.0, 0.5)
     assert json.loads((tmp_path / "a.json").read_text()) == {"done": 10, "total": 10}
     assert whole_seconds({STAGE_SECONDS: 3.0, RESUMED_AT: 0.5}) == 6.0
+
+
+def test_a_text_of_one_batch_does_not_look_resumed(tmp_path: Path) -> None:
+    """The first report would follow all of it."""
+    text = tmp_path / "text.txt"
+    text.write_text("\n\n".join(f"the meal number {row} was good" for row in range(90)))
+    corpus = {"source": "text", "path": str(text)}
+    pretrain = {"recipe": "bag_of_words", "corpus": corpus, "tokenizer": {"vocab_size": 64}}
+    evaluate = {"suite": "micro-glue-v1", "tasks": ["micro-sst2"]}
+    declared = {"name": "own", "question": "?", "pretrain": pretrain, "evaluate": evaluate}
+    plan, runner = make_plan(from_data(declared)), StageRunner(tmp_path / "runs")
+    keys = [key for key, one in plan.stages.items() if one.kind in ("tokenizer", "tokenize")]
+    assert len(keys) == 2 and all(RESUMED_AT not in runner.make(plan, key) for key in keys)

@@ -5,9 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from harness.core.compute import Compute
 from harness.execution.execution_result import Execution, StagesFailedError
-from harness.execution.job import Workspace
+from harness.execution.job import StageJob, Workspace
+from harness.execution.stages import STAGES
+from harness.execution.stages.context import Metrics, StageContext
 from harness.execution.status import disk_bytes, stage_states
+from harness.execution.worker import run_stage
 from harness.plan.factory import load_plan
 from harness.plan.plan import Plan, Stage
 from harness.store.store import Store
@@ -74,3 +78,19 @@ def test_damaged_reports_of_a_stage_are_none(tmp_path: Path, content: bytes) -> 
         (workspace.folder("k") / name).write_bytes(content)
     assert workspace.progress("k") == {}
     assert workspace.error("k") == content.decode(errors="replace")
+
+
+def test_the_reason_of_a_failed_stage_has_all_lines_of_the_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As those of CUDA, which end with advice."""
+
+    def fail(context: StageContext) -> Metrics:
+        raise RuntimeError("CUDA error: device-side assert\nCompile with `TORCH_USE_CUDA_DSA`.\n")
+
+    monkeypatch.setitem(STAGES, "tokenizer", fail)
+    workspace = Workspace(tmp_path)
+    with pytest.raises(RuntimeError):
+        run_stage(StageJob("tokenizer", "k", {}, {}, Compute()), workspace)
+    text = "RuntimeError: CUDA error: device-side assert Compile with `TORCH_USE_CUDA_DSA`."
+    assert workspace.error("k") == text

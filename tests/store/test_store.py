@@ -1,15 +1,19 @@
 """The store returns what was recorded, complete or not at all."""
 
 import hashlib
+import os
 from dataclasses import replace
 from pathlib import Path
-from shutil import copyfile, copytree, move
+from shutil import copyfile, copytree, move, rmtree
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from mlflow.exceptions import MlflowException
+from mlflow.protos.databricks_pb2 import TEMPORARILY_UNAVAILABLE
 
-from harness.store import finished_runs, mlflow_runs
-from harness.store.artifacts import Artifact, IntactFiles, digest, local_folder
+from harness.store import finished_runs, mlflow_runs, outages
+from harness.store.artifacts import Artifact, IntactFiles, digest, folder_size, local_folder
 from harness.store.entries import CHECKSUM, KEY
 from harness.store.params import MAX_PARAM, cut, flatten, join_params, split_params, unflatten
 from harness.store.store import Store
@@ -323,6 +327,39 @@ def test_of_a_server_only_what_has_ended_since_is_fetched(
     assert read() == ["k2", "k3", "k4", "k5"] and sum(fetched) > 4  # as of another server
 
 
+def test_a_stage_recorded_after_an_outage_is_found(
+    store: Store, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Although a snapshot has runs that ended in the meantime, after it was computed."""
+    monkeypatch.chdir(tmp_path)
+    store.tracking("study")  # creates the tables
+    copyfile(store.root / "mlflow.db", tmp_path / "server.db")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'server.db'}")
+    reader, writer, other = (Store(tmp_path / name) for name in ("reader", "writer", "other"))
+    now, set_terminated = [1e9], writer._server.client.set_terminated
+
+    def away_at_first(*arguments: Any, **named: Any) -> None:
+        if now == [1e9]:
+            raise MlflowException("no answer", TEMPORARILY_UNAVAILABLE)
+        set_terminated(*arguments, **named)
+
+    def sleep(_: float) -> None:
+        now[0] += 1200
+        other.record("k2", "pretrain", "gpt", {}, {}, folder)
+        assert reader.finished().keys() == {"k2"}
+
+    for name in ("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "MLFLOW_HTTP_REQUEST_TIMEOUT"):
+        monkeypatch.setenv(name, "1")
+    server = outages.Outages("server", 3600)
+    monkeypatch.setattr(mlflow_runs, "outages_of", lambda uri: server)
+    monkeypatch.setattr(mlflow_runs, "time", SimpleNamespace(time=lambda: now[0]))
+    clock = SimpleNamespace(sleep=sleep, monotonic=lambda: now[0])
+    monkeypatch.setattr(outages, "time", clock)
+    monkeypatch.setattr(writer._server.client, "set_terminated", away_at_first)
+    writer.record("k1", "pretrain", "bert", {}, {}, folder)
+    assert reader.finished().keys() == {"k1", "k2"}
+
+
 def test_a_failed_run_does_not_hide_an_earlier_one(store: Store, folder: Path) -> None:
     first = store.record("k", "pretrain", "bert", {}, {"loss": 1.0}, folder)
     second = store.record("another", "pretrain", "bert", {}, {"loss": 2.0}, folder)
@@ -377,10 +414,45 @@ def test_a_damaged_download_is_no_damaged_stage(
     assert files.find("s3://files", expected) is None
 
 
+def test_a_stage_without_files_is_intact_on_a_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of a held-out loss: the server has nothing to download."""
+
+    def download(uri: str, draft: Path) -> Path:
+        raise FileNotFoundError(uri)
+
+    monkeypatch.setattr(mlflow_runs, "download", download)
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    files, none = IntactFiles(), digest(tmp_path / "empty")
+    found = files.find("s3://none", none)
+    assert found is not None and not [*found.iterdir()]
+    (found / "curve.csv").write_text("damaged")
+    assert files.find("s3://none", none) == found and not [*found.iterdir()]
+    assert files.find("s3://lost", "another") is None
+
+
 def test_mlflow_downloads_files(folder: Path) -> None:
     assert digest(mlflow_runs.download(folder.as_uri(), folder.parent / "a")) == digest(folder)
     with pytest.raises(OSError, match="no-such-scheme"):
         mlflow_runs.download("no-such-scheme://host/files", folder.parent / "b")
+
+
+def test_the_size_of_a_folder_in_which_a_stage_ends(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its files and folders are deleted while they are counted."""
+    size = folder_size(folder)
+    assert size == sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    stat = Path.stat
+
+    def end(path: Path, **options: Any) -> os.stat_result:
+        if path.suffix == ".csv":
+            rmtree(folder)
+        return stat(path, **options)
+
+    monkeypatch.setattr(Path, "stat", end)
+    assert folder_size(folder) == 0 == folder_size(folder)
 
 
 def test_digest_is_of_sorted_names_and_contents(folder: Path) -> None:
@@ -402,6 +474,15 @@ def test_digest_depends_on_names_and_contents(tmp_path: Path) -> None:
 
 def test_flatten_gives_dotted_names() -> None:
     assert flatten({"a": {"b": 1, "c": {"d": 2}}, "e": 3}) == {"a.b": 1, "a.c.d": 2, "e": 3}
+
+
+def test_names_that_mlflow_refuses_are_read_back(store: Store, folder: Path) -> None:
+    """As of columns in which words are marked."""
+    marked = {"Sentence (1)": "word", "is it?": ("start", "end"), "a/../b": "c" * 7000}
+    spec = {"content": {"marked_words": marked, "data": {"files": {"train: a": "x"}}}}
+    record = store.record("k", "finetune", "x", spec, {}, folder)
+    assert store.spec(record) == store.specs([record])["k"] == spec
+    assert flatten(store.spec(record)) == flatten(spec)
 
 
 def test_long_params_are_read_back(store: Store, folder: Path) -> None:

@@ -62,7 +62,7 @@ def write_split(
         work: a folder on the same file system as `out` for an unfinished result, which the next
             attempt continues: it reads the text up to there again, but does not tokenise it. Null:
             `out`.
-        report: called after each batch.
+        report: called before the first batch, and after each.
 
     Returns:
         For all streams, with prefixes `train_` and `validation_`: tokens, sentences, documents,
@@ -91,6 +91,7 @@ def _write(
 ) -> None:
     """Adds the documents that a stream does not have yet."""
     new_tokens, begin, saved = 0, 0.0, time.monotonic()
+    report(writer.progress(0, 0.0))  # what an earlier attempt has done
     # One thread reads, another waits for those of the library, and this one writes.
     batches = prefetched(_batches(islice(documents, writer.documents, None)))
     for batch, encodings in prefetched((batch, encoder.encodings(batch)) for batch in batches):

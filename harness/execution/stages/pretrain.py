@@ -101,6 +101,7 @@ def _counted(
 ) -> Iterator[Document]:
     """`documents`, whose number and size are reported."""
     size, total = 0, expected_bytes(corpus)
+    _report(context, total, 0, 0)
     for number, document in enumerate(documents, start=1):
         size += document.num_bytes
         _report(context, total, number, size)

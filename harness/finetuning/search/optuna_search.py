@@ -158,23 +158,22 @@ def _is_intact(frozen: FrozenTrial) -> bool:
 def show_trials(storage: Path, name: str, sweep: Sweep, trials: Mapping[str, Trial]) -> None:
     """Makes study `name` hold these trials, for optuna-dashboard; nothing reads it back.
 
-    Trials that it lacks are added; a study with others is made again. Diverged and undefined trials
-    are failed ones, without a value.
+    Trials that it lacks are added; a study with others, or with one twice, is made again. Diverged
+    and undefined trials are failed ones, without a value.
 
     Args:
         storage: SQLite file, created if necessary.
         trials: key to trial.
     """
     make_once(storage, _open)
-    opened = _open(storage)
-    known = {frozen.user_attrs["key"] for frozen in _study(name, opened).get_trials(deepcopy=False)}
-    if not known <= trials.keys():
-        optuna.delete_study(study_name=name, storage=opened)
-        known = set()
-    new = [(key, trial) for key, trial in trials.items() if key not in known]
-    _study(name, opened).add_trials(
-        _shown(key, trial, sweep) for key, trial in sorted(new, key=lambda pair: pair[1].number)
-    )
+    with FileLock(storage.with_name(f"{storage.name}.lock")):  # another run may show them, too
+        opened = _open(storage)
+        shown = [one.user_attrs["key"] for one in _study(name, opened).get_trials(deepcopy=False)]
+        if len(trials.keys() & shown) < len(shown):
+            optuna.delete_study(study_name=name, storage=opened)
+            shown = []
+        new = sorted((trial.number, key) for key, trial in trials.items() if key not in shown)
+        _study(name, opened).add_trials(_shown(key, trials[key], sweep) for _, key in new)
 
 
 def _shown(key: str, trial: Trial, sweep: Sweep) -> FrozenTrial:

@@ -4,6 +4,7 @@ import json
 import os
 import pickle
 import re
+import signal
 import sys
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -196,6 +197,16 @@ def test_a_killed_worker_is_lost_and_says_why_it_may_be(tmp_path: Path) -> None:
         pass
     assert outcomes[0].lost and "was killed, as when memory runs out" in str(outcomes[0].error)
     backend.close()
+
+
+def test_an_interrupt_does_not_reach_a_worker_that_starts() -> None:
+    """Ctrl-C goes to all processes of the terminal, and this one would print a traceback."""
+    worker = WorkerProcess(1)
+    call = worker.submit(os.getpid)
+    (pid,) = worker.pool._processes
+    os.kill(pid, signal.SIGINT)
+    assert call.result() == pid
+    worker.close()
 
 
 class OwnError(Exception):

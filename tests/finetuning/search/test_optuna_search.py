@@ -3,6 +3,8 @@
 import itertools
 import json
 import sqlite3
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from shutil import copyfile
@@ -10,9 +12,10 @@ from typing import Any
 
 import optuna
 import pytest
-from optuna.trial import TrialState
+from optuna.trial import FrozenTrial, TrialState
 from pydantic import ValidationError
 
+from harness.finetuning.search import optuna_search
 from harness.finetuning.search.optuna_search import (
     Pruned,
     Report,
@@ -280,6 +283,33 @@ def test_shown_trials_are_those_of_optuna(tmp_path: Path) -> None:
     show_trials(path, "study/arm/task", settings, {"k2": ended["k0"]})
     study = optuna.load_study(study_name="study/arm/task", storage=storage)
     assert [one.user_attrs["key"] for one in study.trials] == ["k2"]
+
+
+def test_runs_that_show_trials_at_once_add_each_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As two processes with the same experiment; doubled ones of earlier versions go."""
+    path, settings = tmp_path / "optuna.db", sweep(sampler="random")
+    ended = {"k0": trial({"learning_rate": 1e-3, "epochs": 2}, 0)}
+    show_trials(path, "earlier", settings, ended)
+    make = optuna_search._shown
+
+    def slowly(key: str, one: Trial, settings: Sweep) -> FrozenTrial:
+        time.sleep(0.3)
+        return make(key, one, settings)
+
+    monkeypatch.setattr(optuna_search, "_shown", slowly)
+    storage = f"sqlite:///{path}"
+    twice = optuna.load_study(study_name="earlier", storage=storage)
+    twice.add_trials(twice.trials)
+    with ThreadPoolExecutor(2) as threads:
+        calls = [
+            threads.submit(show_trials, path, name, settings, ended)
+            for name in ("same", "same", "earlier")
+        ]
+    assert not any(call.exception() for call in calls)
+    for name in ("same", "earlier"):
+        assert len(optuna.load_study(study_name=name, storage=storage).trials) == 1
 
 
 CHANGES = {
