@@ -3,7 +3,8 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from harness.experiment.arms import ADAPTED, Arm, varies_adaptation
-from harness.experiment.checks.grid import Problems, axis_paths
+from harness.experiment.checks.axis_fields import axis_paths, fields_within
+from harness.experiment.checks.grid import Problems
 from harness.experiment.checks.trials import trial_problems
 from harness.experiment.experiment import Experiment
 from harness.experiment.yaml_reader import Keys
@@ -24,14 +25,36 @@ from harness.finetuning.search.space import (
 
 
 def sweep_problems(experiment: Experiment) -> Problems:
-    """Axes, and changes of single arms, over a hyperparameter that the sweep selects."""
+    """Axes, and changes of single arms, over a hyperparameter of fine-tuning that the sweep
+    selects."""
     of_axes = (found for axis in experiment.grid.items() for found in axis_paths(*axis))
     of_arms = (
         (("arms", arm, path), path) for arm, sets in experiment.arms.items() for path in sets
     )
     for keys, path in (*of_axes, *of_arms):
-        if name := searched_name(experiment, path):
+        if path.startswith("evaluate.") and (name := searched_name(experiment, path)):
             yield keys, _unused(path, name)
+
+
+def problems(experiment: Experiment, arm: Arm) -> Problems:
+    """Fields of pretraining that an arm sets and its search selects, and such fields of fine-tuning
+    within a mapping; arms whose pretraining is not searched have fields of their own."""
+    for path, value in arm.changes.items():
+        for field in fields_within(path, value):
+            if name := _searched_of(experiment, arm, path, field):
+                yield tuple(field.split(".")), _unused(field, name)
+
+
+def _searched_of(experiment: Experiment, arm: Arm, path: str, field: str) -> str:
+    """The hyperparameter that the search of an arm selects in place of a field within the value at
+    `path`; empty if there is none. For spaces of adaptations, see `_given_and_searched`."""
+    if field.startswith("pretrain."):
+        search, name = arm.pretrain_search, field.removeprefix("pretrain.")
+        return name if search and is_searched(arm.pretrain) and name in search.space else ""
+    if path != ADAPTED:
+        return searched_name(experiment, field) if arm.sweep.trials and field != path else ""
+    name = field.removeprefix("evaluate.")
+    return name if name in experiment.sweep.space and arm.sweep.trials and field != path else ""
 
 
 def changed_problems(experiment: Experiment, changed: Iterable[Keys]) -> Problems:
