@@ -20,6 +20,7 @@ from harness.experiment.checks import (
     quantities,
     search,
     size,
+    unread_settings,
     warmup,
     worlds,
 )
@@ -223,6 +224,7 @@ def _arms(source: Source, experiment: Experiment, wrong: set[Any]) -> list[Arm]:
         finetuning.protocol_problems,
         search.space_problems,
         search.pretrain_space_problems,
+        unread_settings.base_problems,
         quantities.quantity_problems,
         compute.device_problems,
         loggers.logger_problems,

@@ -14,6 +14,7 @@ from harness.experiment.checks import (
     model,
     prompt_training,
     retrieval,
+    unread_settings,
     unused_fields,
     warmup,
     worlds,
@@ -31,6 +32,7 @@ def problems(arm: Arm, arms: Sequence[Arm], seeds: Seeds) -> Problems:
     yield from auxiliary.problems(arm, arms)
     yield from prompt_training.problems(arm)
     yield from warmup.problems(arm)
+    yield from unread_settings.problems(arm)
     yield from marked_words.problems(arm)
     yield from worlds.problems(arm)
     yield from finetuning.problems(arm, arms)

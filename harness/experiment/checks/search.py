@@ -1,15 +1,16 @@
 """Checks of the search: its space for each arm, and fields that it selects but others set."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from harness.experiment.arms import ADAPTED, Arm, varies_adaptation
 from harness.experiment.checks.axis_fields import axis_paths, fields_within
 from harness.experiment.checks.grid import Problems
 from harness.experiment.checks.trials import trial_problems
+from harness.experiment.checks.unread_settings import unread
 from harness.experiment.experiment import Experiment
 from harness.experiment.yaml_reader import Keys
 from harness.finetuning.search import pretrain_search
-from harness.finetuning.search.pretrain_search import is_searched
+from harness.finetuning.search.pretrain_search import PretrainSearch, is_searched
 from harness.finetuning.search.space import (
     ADAPTATION,
     ADAPTATION_PREFIX,
@@ -22,6 +23,7 @@ from harness.finetuning.search.space import (
     own,
     shared,
 )
+from harness.pretraining.recipes.pretrain import Pretrain
 
 
 def sweep_problems(experiment: Experiment) -> Problems:
@@ -137,13 +139,21 @@ def pretrain_space_problems(experiment: Experiment, arms: Sequence[Arm]) -> Prob
             )
             return
         run = pretrain_search.trial_run(arm.pretrain, search.budget_fraction)
-        for name, why in pretrain_search.problems(search.of(arm.pretrain), run):
+        for name, why in _untried(search.of(arm.pretrain), run):
             if name not in seen:
                 seen.add(name)
                 yield (
                     ("sweep", "pretrain", "space", name),
                     f"sweep.pretrain.space of {arm.name!r}: {why}",
                 )
+
+
+def _untried(search: PretrainSearch, run: Pretrain) -> Iterator[tuple[str, str]]:
+    """(field, why) for each searched field that makes no difference, or not with each value."""
+    for name in search.space:
+        if why := unread(run, f"pretrain.{name}"):
+            yield name, f"{name} makes no difference between trials: {why}"
+    yield from pretrain_search.problems(search, run)
 
 
 def _branch(arm: Arm, space: Space) -> str | None:
