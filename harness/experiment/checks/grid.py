@@ -78,8 +78,7 @@ def _values(axis: str, values: Axis) -> Problems:
     if isinstance(values, Mapping):
         for label in values:
             yield from _named(("grid", axis, label), "a label", label)
-            for sign in (sign for sign in SIGNS if sign in label):
-                yield ("grid", axis, label), f"a label must not contain {sign!r}, but is {label!r}"
+            yield from _signs(("grid", axis, label), "a label", label)
         return
     seen: dict[str, int] = {}
     for number, value in enumerate(values):
@@ -88,7 +87,14 @@ def _values(axis: str, values: Axis) -> Problems:
             yield ("grid", axis, number), f"the axis {axis} has the value {text} twice"
         label = value_label(axis, value)
         yield from _named(("grid", axis, number), f"the label of {text}", label, LABEL_ADVICE)
+        yield from _signs(("grid", axis, number), f"the label of {text}", label, LABEL_ADVICE)
         seen[text] = number
+
+
+def _signs(keys: Keys, what: str, label: str, advice: str = "") -> Problems:
+    """The signs of expectations in a label."""
+    for sign in (sign for sign in SIGNS if sign in label):
+        yield keys, f"{what} must not contain {sign!r}, but is {label!r}{advice}"
 
 
 def _named(keys: Keys, what: str, name: str, advice: str = "") -> Problems:
