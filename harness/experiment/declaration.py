@@ -212,8 +212,8 @@ def _arms(source: Source, experiment: Experiment, wrong: set[Any]) -> list[Arm]:
         return arms
     found: ProblemsOfArms = defaultdict(list)
     for arm in arms:
-        own = each_arm.problems(arm, arms, experiment.seeds)
-        for keys, message in (*own, *search.problems(experiment, arm)):
+        problems = each_arm.problems(arm, arms, experiment.seeds)
+        for keys, message in (*problems, *search.problems(experiment, arm)):
             given = value_place(source, experiment, arm.labels, keys, "")
             found[source.place(given), message].append((given, arm.name))
     _report(source, found, len(arms))

@@ -27,10 +27,10 @@ def problems(arm: Arm, arms: Sequence[Arm]) -> Problems:
     for field, (reads, kind) in READERS.items():
         if not _sets(arm, field):
             continue
-        given = [one for one in arms if _sets(one, field)]
-        tasks = [(task, one.evaluate.protocol) for one in given for task in _tasks(one)]
-        if not any(reads(*one) for one in tasks):
-            names = ", ".join(dict.fromkeys(task.name for task, _ in tasks))
+        given = (one for one in arms if _sets(one, field))
+        tasks = ((task, one.evaluate.protocol) for one in given for task in _tasks(one))
+        if not any(reads(*one) for one in tasks):  # of many arms, the first may read it
+            names = ", ".join(dict.fromkeys(task.name for task in _tasks(arm)))
             yield (
                 ("evaluate", "protocol", field),
                 f"evaluate.protocol.{field} has no effect: none of {names} is {kind}; leave it out",
