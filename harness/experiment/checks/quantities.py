@@ -7,7 +7,7 @@ from harness.experiment.arms import Arm
 from harness.experiment.checks.grid import Problems, declared_expectations
 from harness.experiment.checks.scales import scale_problems
 from harness.experiment.expectation import Both, Comparison, Expectation, RankAgreement, Trend
-from harness.experiment.experiment import Experiment, Seeds
+from harness.experiment.experiment import Experiment
 from harness.experiment.lines import FIELDS, line_of
 from harness.experiment.outcomes import GAP, quantities_of, reached_level
 from harness.pretraining.objectives.held_out import has_held_out_loss, predicts_every_token
@@ -47,21 +47,21 @@ def _diagnostics(expected: Expectation) -> Iterator[str]:
 
 
 def _unmeasured_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
-    """Expectations about a quantity that runs of an arm do not have."""
+    """Expectations about a quantity or a probe that runs of an arm do not have."""
     by_name = {arm.name: arm for arm in arms}
     for keys, expected in declared_expectations(experiment):
         outcomes = expected.by if isinstance(expected, RankAgreement) else (expected.outcome,)
         names = dict.fromkeys(part for outcome in outcomes for part in outcome.split(GAP))
         named = [by_name[name] for name in expected.arms if name in by_name]
         for name, arm in product(names, named):
-            if needed := _lacking(name, arm, experiment.seeds):
+            if needed := _lacking(experiment, name, arm):
                 where = ".".join(map(str, keys[:-1]))
                 yield keys, f"{where}: '{expected}' needs {needed}, but {arm.name} has none"
                 break
 
 
-def _lacking(name: str, arm: Arm, seeds: Seeds) -> str:
-    """What an arm needs to have values of a quantity, and lacks; empty if nothing is known to
+def _lacking(experiment: Experiment, name: str, arm: Arm) -> str:
+    """What an arm needs to have values of an outcome, and lacks; empty if nothing is known to
     lack, as of a module of a plug-in."""
     run, last = arm.pretrain, arm.pretrain.objectives[-1]
     is_trained = run.model.facts.kind not in ("baseline", "checkpoint")
@@ -76,7 +76,13 @@ def _lacking(name: str, arm: Arm, seeds: Seeds) -> str:
     if run.module:
         is_measured = {}
     is_measured["forgetting"] = arm.evaluate.sequential, "evaluate.sequential"
-    is_measured["finetuning_spread"] = len(seeds.finetune) > 1, "a second fine-tuning seed"
+    is_measured["finetuning_spread"] = (
+        len(experiment.seeds.finetune) > 1,
+        "a second fine-tuning seed",
+    )
+    probe = name.partition("/")[0]
+    if probe in experiment.evaluate.probes:
+        is_measured[name] = probe in arm.evaluate.probes, f"the probe {probe}"
     has_values, needed = is_measured.get(name, (True, ""))
     return "" if has_values else needed
 
