@@ -20,7 +20,7 @@ from harness.experiment.checks import (
     quantities,
     search,
     size,
-    unused_fields,
+    unread_settings,
     warmup,
     worlds,
 )
@@ -212,7 +212,8 @@ def _arms(source: Source, experiment: Experiment, wrong: set[Any]) -> list[Arm]:
         return arms
     found: ProblemsOfArms = defaultdict(list)
     for arm in arms:
-        for keys, message in each_arm.problems(arm, arms):
+        problems = each_arm.problems(arm, arms, experiment.seeds)
+        for keys, message in (*problems, *search.problems(experiment, arm)):
             given = value_place(source, experiment, arm.labels, keys, "")
             found[source.place(given), message].append((given, arm.name))
     _report(source, found, len(arms))
@@ -223,8 +224,7 @@ def _arms(source: Source, experiment: Experiment, wrong: set[Any]) -> list[Arm]:
         finetuning.protocol_problems,
         search.space_problems,
         search.pretrain_space_problems,
-        finetuning.chain_problems,
-        unused_fields.unused_problems,
+        unread_settings.base_problems,
         quantities.quantity_problems,
         compute.device_problems,
         loggers.logger_problems,

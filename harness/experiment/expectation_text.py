@@ -84,7 +84,7 @@ def _margin(text: str) -> float:
 def _check_sign(outcome: str, sign: str, text: str) -> None:
     """Refuses the other sign, and a margin of a form that has none."""
     other = {"<": ">", ">": "<"}[sign]
-    if other in text and sign not in text:
+    if other in text:  # no arm has it in its name
         what, better = ("a quantity", "less") if sign == "<" else ("scores", "more")
         near = near_name(outcome, QUANTITIES) if sign == ">" and outcome != AVERAGE else ""
         of_quantity = f"; {outcome!r} is no quantity, {near.strip()}" if near else ""

@@ -217,7 +217,9 @@ class Source:
             return False
         if len(keys) == 2 and isinstance(value, dict):
             _expand_name(holder, keys)
-        if keys[-1] in REPLACED or not can_merge(holder.get(keys[-1]), value, keys[-1]):
+        is_dropped = keys == ("arms",) and not value
+        is_replaced = keys[-1] in REPLACED or is_dropped
+        if is_replaced or not can_merge(holder.get(keys[-1]), value, keys[-1]):
             return self._replace(keys, value, places, given)
         if given in places:
             self.places[keys] = places[given]

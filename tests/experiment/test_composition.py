@@ -64,6 +64,17 @@ def test_claims_of_the_base_are_replaced(tmp_path: Path) -> None:
         assert list(loaded(tmp_path, x=top, base=base).experiment.claims) == list(claims)
 
 
+def test_empty_arms_drop_those_of_the_base_and_others_are_merged(tmp_path: Path) -> None:
+    base = BASE | {"arms": {"tokens=1000": {"pretrain.batch_size": 4}}}
+    grid = {"pretrain.size": ["nano", "tiny"]}
+    child = {"name": "x", "extends": "base.yaml", "grid": grid}
+    assert problems(tmp_path, x=child, base=base)
+    assert not loaded(tmp_path, x=child | {"arms": {}}, base=base).experiment.arms
+    more = {"tokens=2000": {"pretrain.batch_size": 8}}
+    top = {"name": "x", "extends": "base.yaml", "arms": more}
+    assert len(loaded(tmp_path, x=top, base=base).experiment.arms) == 2
+
+
 def test_grid_and_budget_are_replaced(tmp_path: Path) -> None:
     top = {"name": "x", "extends": "base.yaml", "pretrain": {"budget": {"steps": 7}}}
     grid = {"grid": {"pretrain.recipe": ["bert", "roberta"]}}

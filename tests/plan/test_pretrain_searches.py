@@ -200,6 +200,16 @@ def test_a_searched_setting_is_refused_beside_intermediate_tasks_too() -> None:
         from_data(declared(evaluate=evaluate), ["pretrain.optimizer.learning_rate=1e-3"])
 
 
+def test_arms_that_are_not_searched_may_have_a_setting_of_their_own() -> None:
+    own = {"pretrain.recipe": "cbow", "pretrain.optimizer.learning_rate": 0.05}
+    grid = {"how": {"searched": {"pretrain.batch_size": 8}, "static": own}}
+    arms = {arm.name: arm for arm in plan(grid=grid).arms}
+    assert arms["static"].pretrain.optimizer.learning_rate == 0.05
+    grid["how"]["searched"] |= {"pretrain.optimizer": {"learning_rate": 1e-3}}
+    with pytest.raises(DeclarationError, match=r"learning_rate has no effect.*arm 'searched'"):
+        plan(grid=grid)
+
+
 def test_trials_count_for_the_size_of_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.experiment.checks.size.MAX_RUNS", 7)
     with pytest.raises(DeclarationError, match=r"at most 7 .* has 8: .* 2 of pretraining"):

@@ -11,7 +11,7 @@ from harness.experiment.arms import combinations, resolve_arm
 from harness.experiment.checks.each_arm import problems
 from harness.experiment.declaration import Declaration
 from harness.experiment.evaluation import Evaluate
-from harness.experiment.experiment import Experiment
+from harness.experiment.experiment import Experiment, Seeds
 from harness.plan.factory import make_plan
 from harness.plan.plan import Plan, Stage
 from tests.stage_runner import StageRunner
@@ -109,7 +109,8 @@ def test_unset_settings_are_those_of_fine_tuning() -> None:
 def test_baselines_skip_it() -> None:
     plan = planned({"pretrain.recipe": ["majority"]}, **BOTH)
     assert not any(stage.kind == "train_tasks" for stage in plan.stages.values())
-    assert not list(problems(declared({"pretrain.recipe": ["majority"]}, **BOTH).arms[0], ()))
+    arm = declared({"pretrain.recipe": ["majority"]}, **BOTH).arms[0]
+    assert not list(problems(arm, (), Seeds()))
 
 
 @pytest.mark.parametrize(
@@ -204,7 +205,7 @@ def test_networks_and_settings_that_cannot(
         BASE | {"pretrain": pretrain, "evaluate": {**FAST, **fields}}
     )
     arm = resolve_arm(experiment, *next(iter(combinations(experiment.grid))))
-    found = [text for keys, text in problems(arm, (arm,)) if keys[1] in fields]
+    found = [text for keys, text in problems(arm, (arm,), Seeds()) if keys[1] in fields]
     assert len(found) == (1 if message else 0)
     assert all(re.search(message, text) for text in found), found
 

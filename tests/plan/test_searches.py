@@ -100,6 +100,17 @@ def test_each_pretraining_seed_has_a_search_of_its_own_network() -> None:
     assert each.searched == once.searched
 
 
+def test_the_searches_of_every_seed_count_for_the_size_of_a_plan(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stages = make_plan(example(seeds="each")).stages.values()
+    number = sum(stage.kind in ("trial", "finetune") for stage in stages)
+    monkeypatch.setattr("harness.experiment.checks.size.MAX_RUNS", number - 1)
+    assert example().arms
+    with pytest.raises(DeclarationError, match=f"has {number}: .* 8 trials for each pretraining"):
+        example(seeds="each")
+
+
 def test_searches_of_every_seed_need_trials() -> None:
     with pytest.raises(DeclarationError, match="seeds each needs trials, but there are none"):
         example(seeds="each", trials=0)

@@ -1,21 +1,20 @@
 """Checks of ensembles over pretraining: there are networks to average, and ensembles that share
 none of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from harness.experiment.arms import Arm
 from harness.experiment.checks.grid import Problems
-from harness.experiment.experiment import Experiment, Seeds
+from harness.experiment.experiment import Seeds
 
 FIELD = ("evaluate", "ensemble", "over")
 
 
-def ensemble_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
+def problems(arm: Arm, seeds: Seeds) -> Problems:
     """Seeds and networks that give no ensemble over pretraining."""
-    for arm in arms:
-        if arm.networks > 1:
-            for why in (*_seed_problems(experiment.seeds, arm.networks), *_run_problems(arm)):
-                yield FIELD, f"evaluate.ensemble.over must be left out for {arm.name!r}: {why}"
+    if arm.networks > 1:
+        for why in (*_seed_problems(seeds, arm.networks), *_run_problems(arm)):
+            yield FIELD, f"evaluate.ensemble.over must be left out for {arm.name!r}: {why}"
 
 
 def _seed_problems(seeds: Seeds, members: int) -> Iterator[str]:

@@ -5,9 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from harness.experiment.arms import Arm
 from harness.experiment.checks.checkpoints import checkpoint_problems
-from harness.experiment.checks.ensembles import ensemble_problems
 from harness.experiment.checks.grid import Problems
-from harness.experiment.checks.retrieval import index_problems
 from harness.experiment.experiment import Experiment
 from harness.finetuning.adaptation import Adaptation, Full
 from harness.finetuning.compatibility import (
@@ -31,53 +29,56 @@ from harness.models import BOUNDED
 from harness.tasks.perturbation import alignment_problem
 
 
-def protocol_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
-    """Settings of fine-tuning that are incompatible with the model of an arm."""
-    for arm in arms:
-        evaluate = arm.evaluate
-        if why := use_problem(evaluate.protocol, evaluate.adaptation, arm.adapted):
-            yield (
-                ("evaluate", "protocol", "use"),
-                f"evaluate.protocol.use must be left out for {arm.name!r}: {why}",
-            )
-        representation = reading_of(evaluate.protocol, arm.adapted)
-        if evaluate.protocol.pooling == "cls" and representation in UNSEEING:
-            yield (
-                ("evaluate", "protocol", "pooling"),
-                f"evaluate.protocol.pooling must be native, last, mean or max for {arm.name!r}, "
-                f"whose representation is {representation} (its first token attends to no other), "
-                "but is 'cls'",
-            )
-        facts = arm.adapted.model.facts
-        if evaluate.protocol.pooling == "mean_sqrt_len" and facts.kind == "averaging":
-            yield (
-                ("evaluate", "protocol", "pooling"),
-                f"evaluate.protocol.pooling must be native for {arm.name!r}, whose states are all "
-                "the average of the text, but is 'mean_sqrt_len'",
-            )
-        for message in settings_problems(arm, evaluate.finetune, evaluate.adaptation):
-            field = message.partition(" ")[0].split(".")
-            yield ("evaluate", *field), f"{arm.name!r}: evaluate.{message}"
-        for one in evaluate.intermediate_tasks:
-            for message in settings_problems(arm, one.finetune or evaluate.finetune, Full()):
-                names = " + ".join(one.tasks)
-                text = f"{arm.name!r}: evaluate.intermediate_tasks: of {names}, {message}"
-                yield ("evaluate", "intermediate_tasks"), text
-            yield from _intermediate_problems(arm, one)
-        yield from _answer_problems(arm)
-        yield from _selection_problems(arm)
-        yield from _length_problems(arm)
-        yield from _perturbation_problems(arm)
-    yield from checkpoint_problems(experiment, arms)
-    yield from index_problems(experiment, arms)
-    yield from ensemble_problems(experiment, arms)
-    num_fewshot = max((arm.evaluate.protocol.num_fewshot for arm in arms), default=0)
-    if num_fewshot and all(arm.evaluate.adaptation.trains for arm in arms):
+def problems(arm: Arm, arms: Sequence[Arm]) -> Problems:
+    """Settings of fine-tuning that are incompatible with the model of an arm, and demonstrations
+    that no arm of `arms` reads."""
+    evaluate = arm.evaluate
+    if why := use_problem(evaluate.protocol, evaluate.adaptation, arm.adapted):
+        yield (
+            ("evaluate", "protocol", "use"),
+            f"evaluate.protocol.use must be left out for {arm.name!r}: {why}",
+        )
+    representation = reading_of(evaluate.protocol, arm.adapted)
+    if evaluate.protocol.pooling == "cls" and representation in UNSEEING:
+        yield (
+            ("evaluate", "protocol", "pooling"),
+            f"evaluate.protocol.pooling must be native, last, mean or max for {arm.name!r}, "
+            f"whose representation is {representation} (its first token attends to no other), "
+            "but is 'cls'",
+        )
+    facts = arm.adapted.model.facts
+    if evaluate.protocol.pooling == "mean_sqrt_len" and facts.kind == "averaging":
+        yield (
+            ("evaluate", "protocol", "pooling"),
+            f"evaluate.protocol.pooling must be native for {arm.name!r}, whose states are all "
+            "the average of the text, but is 'mean_sqrt_len'",
+        )
+    for message in settings_problems(arm, evaluate.finetune, evaluate.adaptation):
+        field = message.partition(" ")[0].split(".")
+        yield ("evaluate", *field), f"{arm.name!r}: evaluate.{message}"
+    for one in evaluate.intermediate_tasks:
+        for message in settings_problems(arm, one.finetune or evaluate.finetune, Full()):
+            names = " + ".join(one.tasks)
+            text = f"{arm.name!r}: evaluate.intermediate_tasks: of {names}, {message}"
+            yield ("evaluate", "intermediate_tasks"), text
+        yield from _intermediate_problems(arm, one)
+    yield from _answer_problems(arm)
+    yield from _selection_problems(arm)
+    yield from _length_problems(arm)
+    yield from _perturbation_problems(arm)
+    yield from _chain_problems(arm)
+    num_fewshot = evaluate.protocol.num_fewshot
+    if num_fewshot and all(one.evaluate.adaptation.trains for one in arms):
         yield (
             ("evaluate", "protocol", "num_fewshot"),
             "evaluate.protocol.num_fewshot needs the adaptation prompt, which no arm uses, but is "
             f"{num_fewshot}; set evaluate.adaptation or remove it",
         )
+
+
+def protocol_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
+    """Fields of the experiment that have no effect."""
+    yield from checkpoint_problems(experiment, arms)
     has_test = any(task.test for task in experiment.evaluate.chosen.values())
     if experiment.evaluate.predict_test and not has_test:
         yield (
@@ -227,46 +228,45 @@ def _answer_problems(arm: Arm) -> Problems:
         yield ("evaluate", *field), f"evaluate.{message}"
 
 
-def chain_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
+def _chain_problems(arm: Arm) -> Problems:
     """Fields that are incompatible with one model for all tasks."""
-    for arm in arms:
-        evaluate = arm.evaluate
-        if not (evaluate.multitask or evaluate.sequential):
-            continue
-        field = "multitask" if evaluate.multitask else "sequential"
-        if experiment.sweep.trials and evaluate.sequential:
+    evaluate = arm.evaluate
+    if not (evaluate.multitask or evaluate.sequential):
+        return
+    field = "multitask" if evaluate.multitask else "sequential"
+    if arm.sweep.trials and evaluate.sequential:
+        yield (
+            ("sweep", "trials"),
+            f"sweep.trials must be 0 for {arm.name!r}: evaluate.sequential trains in steps, "
+            "one for each task, which are not searched; set evaluate.finetune instead",
+        )
+    if branches_of(arm.sweep.space):
+        yield (
+            ("sweep", "space", "adaptation"),
+            f"sweep.space must have no adaptation for {arm.name!r}: evaluate.{field} trains "
+            "the whole network",
+        )
+    searched = arm.searched("holdout_decay")
+    if evaluate.multitask and (searched or evaluate.finetune.holdout_decay):
+        where = ("sweep", "space") if searched else ("evaluate", "finetune")
+        yield (
+            (*where, "holdout_decay"),
+            f"{'.'.join(where)}.holdout_decay needs one task with scores on a hold-out, but "
+            f"{arm.name!r} trains several together; leave it out",
+        )
+    if evaluate.protocol.selection == "best":
+        yield (
+            ("evaluate", "protocol", "selection"),
+            f"evaluate.protocol.selection must be 'last' for {arm.name!r}: evaluate.{field} "
+            "trains one model for all tasks, which has no best epoch for each",
+        )
+    for name, given in (
+        ("diagnostics", evaluate.diagnostics),
+        ("save_weights", evaluate.save_weights),
+    ):
+        if given:
             yield (
-                ("sweep", "trials"),
-                f"sweep.trials must be 0 for {arm.name!r}: evaluate.sequential trains in steps, "
-                "one for each task, which are not searched; set evaluate.finetune instead",
+                ("evaluate", name),
+                f"evaluate.{name} needs a model for each task, but evaluate.{field} of "
+                f"{arm.name!r} trains one for all; remove it",
             )
-        if branches_of(arm.sweep.space):
-            yield (
-                ("sweep", "space", "adaptation"),
-                f"sweep.space must have no adaptation for {arm.name!r}: evaluate.{field} trains "
-                "the whole network",
-            )
-        searched = arm.searched("holdout_decay")
-        if evaluate.multitask and (searched or evaluate.finetune.holdout_decay):
-            where = ("sweep", "space") if searched else ("evaluate", "finetune")
-            yield (
-                (*where, "holdout_decay"),
-                f"{'.'.join(where)}.holdout_decay needs one task with scores on a hold-out, but "
-                f"{arm.name!r} trains several together; leave it out",
-            )
-        if evaluate.protocol.selection == "best":
-            yield (
-                ("evaluate", "protocol", "selection"),
-                f"evaluate.protocol.selection must be 'last' for {arm.name!r}: evaluate.{field} "
-                "trains one model for all tasks, which has no best epoch for each",
-            )
-        for name, given in (
-            ("diagnostics", evaluate.diagnostics),
-            ("save_weights", evaluate.save_weights),
-        ):
-            if given:
-                yield (
-                    ("evaluate", name),
-                    f"evaluate.{name} needs a model for each task, but evaluate.{field} of "
-                    f"{arm.name!r} trains one for all; remove it",
-                )

@@ -14,6 +14,7 @@ from harness.experiment.arms import (
     combinations,
     value_label,
 )
+from harness.experiment.checks.axis_fields import axis_fields, axis_paths, fields_within
 from harness.experiment.expectation import Both, Comparison, Expectation, RankAgreement
 from harness.experiment.experiment import Axis, Experiment
 from harness.experiment.outcomes import (
@@ -44,13 +45,11 @@ Problems = Iterator[tuple[Keys, str]]
 
 def axis_problems(grid: Mapping[str, Axis]) -> Problems:
     """Problems of the axes, and of axes that set the same field."""
-    owners: dict[str, str] = {}
     for axis, values in grid.items():
         yield from _values(axis, values)
         for keys, path in axis_paths(axis, values):
             yield from _path(keys, path)
-            if owners.setdefault(path, axis) != axis:
-                yield keys, f"{path} is set by two axes, {owners[path]} and {axis}; keep one"
+    yield from _shared_fields(grid)
     size = math.prod(len(values) for values in grid.values())
     if size > MAX_ARMS:
         counts = " x ".join(str(len(values)) for values in grid.values())
@@ -60,6 +59,18 @@ def axis_problems(grid: Mapping[str, Axis]) -> Problems:
         )
 
 
+def _shared_fields(grid: Mapping[str, Axis]) -> Problems:
+    """Fields that two axes set, by themselves or within a mapping; the first place of each."""
+    owners: dict[str, str] = {}
+    found: set[tuple[str, str]] = set()
+    for axis, values in grid.items():
+        for keys, path, value in axis_fields(axis, values):
+            for field in fields_within(path, value):
+                if owners.setdefault(field, axis) != axis and (field, axis) not in found:
+                    found.add((field, axis))
+                    yield keys, f"{field} is set by two axes, {owners[field]} and {axis}; keep one"
+
+
 def _values(axis: str, values: Axis) -> Problems:
     yield from _named(("grid", axis), "an axis", axis)
     if not values:
@@ -67,8 +78,7 @@ def _values(axis: str, values: Axis) -> Problems:
     if isinstance(values, Mapping):
         for label in values:
             yield from _named(("grid", axis, label), "a label", label)
-            for sign in (sign for sign in SIGNS if sign in label):
-                yield ("grid", axis, label), f"a label must not contain {sign!r}, but is {label!r}"
+            yield from _signs(("grid", axis, label), "a label", label)
         return
     seen: dict[str, int] = {}
     for number, value in enumerate(values):
@@ -77,7 +87,14 @@ def _values(axis: str, values: Axis) -> Problems:
             yield ("grid", axis, number), f"the axis {axis} has the value {text} twice"
         label = value_label(axis, value)
         yield from _named(("grid", axis, number), f"the label of {text}", label, LABEL_ADVICE)
+        yield from _signs(("grid", axis, number), f"the label of {text}", label, LABEL_ADVICE)
         seen[text] = number
+
+
+def _signs(keys: Keys, what: str, label: str, advice: str = "") -> Problems:
+    """The signs of expectations in a label."""
+    for sign in (sign for sign in SIGNS if sign in label):
+        yield keys, f"{what} must not contain {sign!r}, but is {label!r}{advice}"
 
 
 def _named(keys: Keys, what: str, name: str, advice: str = "") -> Problems:
@@ -86,19 +103,6 @@ def _named(keys: Keys, what: str, name: str, advice: str = "") -> Problems:
         check_name(name)
     except ValueError as error:
         yield keys, f"{what} {error}{advice}"
-
-
-def axis_paths(axis: str, values: Axis) -> Iterator[tuple[Keys, str]]:
-    """(keys, dotted path) of each field that an axis sets, at its first place."""
-    if not isinstance(values, Mapping):
-        yield ("grid", axis), axis
-        return
-    first: dict[str, str] = {}
-    for label, sets in values.items():
-        for path in sets:
-            first.setdefault(path, label)
-    for path, label in first.items():
-        yield ("grid", axis, label, path), path
 
 
 def _path(keys: Keys, path: str, setter: str = "an axis") -> Problems:
@@ -232,6 +236,12 @@ def own_field_problems(experiment: Experiment) -> Problems:
             yield ("arms", arm), f"arms: {unknown_name('the arm', arm, names)}"
         for path in changes:
             yield from _path(("arms", arm, path), path, f"the arm {arm!r}")
+            if path in experiment.grid and not isinstance(experiment.grid[path], Mapping):
+                yield (
+                    ("arms", arm, path),
+                    f"{path} must be that of the axis, after whose value the arm {arm!r} is named; "
+                    f"change it in grid.{path}",
+                )
 
 
 def base_problems(experiment: Experiment) -> Problems:

@@ -1,6 +1,7 @@
 """Checks of expectations about quantities that runs must measure."""
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 
 from harness.experiment.arms import Arm
 from harness.experiment.checks.grid import Problems, declared_expectations
@@ -8,7 +9,9 @@ from harness.experiment.checks.scales import scale_problems
 from harness.experiment.expectation import Both, Comparison, Expectation, RankAgreement, Trend
 from harness.experiment.experiment import Experiment
 from harness.experiment.lines import FIELDS, line_of
-from harness.experiment.outcomes import quantities_of, reached_level
+from harness.experiment.outcomes import GAP, quantities_of, reached_level
+from harness.pretraining.objectives.held_out import has_held_out_loss, predicts_every_token
+from harness.pretraining.objectives.outputs import WithGenerator
 
 
 def quantity_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
@@ -16,6 +19,7 @@ def quantity_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
     or fail whatever the results."""
     yield from scale_problems(experiment)
     yield from _diagnostic_problems(experiment, arms)
+    yield from _unmeasured_problems(experiment, arms)
     yield from _reached_level_problems(experiment, arms)
 
 
@@ -40,6 +44,47 @@ def _diagnostics(expected: Expectation) -> Iterator[str]:
     outcomes = expected.by if isinstance(expected, RankAgreement) else (expected.outcome,)
     measured = (one.diagnostic for outcome in outcomes for one in quantities_of(outcome))
     yield from dict.fromkeys(filter(None, measured))
+
+
+def _unmeasured_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
+    """Expectations about a quantity or a probe that runs of an arm do not have."""
+    by_name = {arm.name: arm for arm in arms}
+    for keys, expected in declared_expectations(experiment):
+        outcomes = expected.by if isinstance(expected, RankAgreement) else (expected.outcome,)
+        names = dict.fromkeys(part for outcome in outcomes for part in outcome.split(GAP))
+        named = [by_name[name] for name in expected.arms if name in by_name]
+        for name, arm in product(names, named):
+            if needed := _lacking(experiment, name, arm):
+                where = ".".join(map(str, keys[:-1]))
+                yield keys, f"{where}: '{expected}' needs {needed}, but {arm.name} has none"
+                break
+
+
+def _lacking(experiment: Experiment, name: str, arm: Arm) -> str:
+    """What an arm needs to have values of an outcome, and lacks; empty if nothing is known to
+    lack, as of a module of a plug-in."""
+    run, last = arm.pretrain, arm.pretrain.objectives[-1]
+    is_trained = run.model.facts.kind not in ("baseline", "checkpoint")
+    is_measured = {
+        "loss": (is_trained and has_held_out_loss(last), "a held-out loss of pretraining"),
+        "bits_per_byte": (is_trained and predicts_every_token(last), "left-to-right pretraining"),
+        "generator_accuracy": (
+            is_trained and isinstance(last.output, WithGenerator),
+            "a generator",
+        ),
+    }
+    if run.module:
+        is_measured = {}
+    is_measured["forgetting"] = arm.evaluate.sequential, "evaluate.sequential"
+    is_measured["finetuning_spread"] = (
+        len(experiment.seeds.finetune) > 1,
+        "a second fine-tuning seed",
+    )
+    probe = name.partition("/")[0]
+    if probe in experiment.evaluate.probes:
+        is_measured[name] = probe in arm.evaluate.probes, f"the probe {probe}"
+    has_values, needed = is_measured.get(name, (True, ""))
+    return "" if has_values else needed
 
 
 def _reached_level_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:

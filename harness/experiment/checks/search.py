@@ -1,14 +1,16 @@
 """Checks of the search: its space for each arm, and fields that it selects but others set."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from harness.experiment.arms import ADAPTED, Arm, varies_adaptation
-from harness.experiment.checks.grid import Problems, axis_paths
+from harness.experiment.checks.axis_fields import axis_paths, fields_within
+from harness.experiment.checks.grid import Problems
 from harness.experiment.checks.trials import trial_problems
+from harness.experiment.checks.unread_settings import unread
 from harness.experiment.experiment import Experiment
 from harness.experiment.yaml_reader import Keys
 from harness.finetuning.search import pretrain_search
-from harness.finetuning.search.pretrain_search import is_searched
+from harness.finetuning.search.pretrain_search import PretrainSearch, is_searched
 from harness.finetuning.search.space import (
     ADAPTATION,
     ADAPTATION_PREFIX,
@@ -21,17 +23,40 @@ from harness.finetuning.search.space import (
     own,
     shared,
 )
+from harness.pretraining.recipes.pretrain import Pretrain
 
 
 def sweep_problems(experiment: Experiment) -> Problems:
-    """Axes, and changes of single arms, over a hyperparameter that the sweep selects."""
+    """Axes, and changes of single arms, over a hyperparameter of fine-tuning that the sweep
+    selects."""
     of_axes = (found for axis in experiment.grid.items() for found in axis_paths(*axis))
     of_arms = (
         (("arms", arm, path), path) for arm, sets in experiment.arms.items() for path in sets
     )
     for keys, path in (*of_axes, *of_arms):
-        if name := searched_name(experiment, path):
+        if path.startswith("evaluate.") and (name := searched_name(experiment, path)):
             yield keys, _unused(path, name)
+
+
+def problems(experiment: Experiment, arm: Arm) -> Problems:
+    """Fields of pretraining that an arm sets and its search selects, and such fields of fine-tuning
+    within a mapping; arms whose pretraining is not searched have fields of their own."""
+    for path, value in arm.changes.items():
+        for field in fields_within(path, value):
+            if name := _searched_of(experiment, arm, path, field):
+                yield tuple(field.split(".")), _unused(field, name)
+
+
+def _searched_of(experiment: Experiment, arm: Arm, path: str, field: str) -> str:
+    """The hyperparameter that the search of an arm selects in place of a field within the value at
+    `path`; empty if there is none. For spaces of adaptations, see `_given_and_searched`."""
+    if field.startswith("pretrain."):
+        search, name = arm.pretrain_search, field.removeprefix("pretrain.")
+        return name if search and is_searched(arm.pretrain) and name in search.space else ""
+    if path != ADAPTED:
+        return searched_name(experiment, field) if arm.sweep.trials and field != path else ""
+    name = field.removeprefix("evaluate.")
+    return name if name in experiment.sweep.space and arm.sweep.trials and field != path else ""
 
 
 def changed_problems(experiment: Experiment, changed: Iterable[Keys]) -> Problems:
@@ -114,13 +139,21 @@ def pretrain_space_problems(experiment: Experiment, arms: Sequence[Arm]) -> Prob
             )
             return
         run = pretrain_search.trial_run(arm.pretrain, search.budget_fraction)
-        for name, why in pretrain_search.problems(search.of(arm.pretrain), run):
+        for name, why in _untried(search.of(arm.pretrain), run):
             if name not in seen:
                 seen.add(name)
                 yield (
                     ("sweep", "pretrain", "space", name),
                     f"sweep.pretrain.space of {arm.name!r}: {why}",
                 )
+
+
+def _untried(search: PretrainSearch, run: Pretrain) -> Iterator[tuple[str, str]]:
+    """(field, why) for each searched field that makes no difference, or not with each value."""
+    for name in search.space:
+        if why := unread(run, f"pretrain.{name}"):
+            yield name, f"{name} makes no difference between trials: {why}"
+    yield from pretrain_search.problems(search, run)
 
 
 def _branch(arm: Arm, space: Space) -> str | None:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from harness.experiment.arms import Arm
 from harness.experiment.checks.grid import Problems
-from harness.experiment.experiment import Experiment
 from harness.finetuning.compatibility import answered_as_text
 from harness.finetuning.protocol import Protocol
 from harness.tasks.task import COMPARED, Task
@@ -23,18 +22,24 @@ READERS: Mapping[str, tuple[Callable[[Task, Protocol], bool], str]] = {
 """Field of the protocol to whether a task reads it, and what such a task is."""
 
 
-def unused_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
-    """Fields that are set, but that no task of any arm reads."""
+def problems(arm: Arm, arms: Sequence[Arm]) -> Problems:
+    """Fields that an arm sets, but that no task of any of the `arms` with them reads."""
     for field, (reads, kind) in READERS.items():
-        default = Protocol.model_fields[field].default
-        given = [arm for arm in arms if getattr(arm.evaluate.protocol, field) != default]
-        tasks = [(task, arm.evaluate.protocol) for arm in given for task in _tasks(arm)]
-        if given and not any(reads(*one) for one in tasks):
-            names = ", ".join(dict.fromkeys(task.name for task, _ in tasks))
+        if not _sets(arm, field):
+            continue
+        given = (one for one in arms if _sets(one, field))
+        tasks = ((task, one.evaluate.protocol) for one in given for task in _tasks(one))
+        if not any(reads(*one) for one in tasks):  # of many arms, the first may read it
+            names = ", ".join(dict.fromkeys(task.name for task in _tasks(arm)))
             yield (
                 ("evaluate", "protocol", field),
                 f"evaluate.protocol.{field} has no effect: none of {names} is {kind}; leave it out",
             )
+
+
+def _sets(arm: Arm, field: str) -> bool:
+    default = Protocol.model_fields[field].default
+    return bool(getattr(arm.evaluate.protocol, field) != default)
 
 
 def _tasks(arm: Arm) -> Iterator[Task]:

@@ -19,23 +19,24 @@ from harness.tasks.task import MicroworldData
 PER_SEED = ("seeds", "world")
 
 
-def world_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
-    """Corpora of another micro-world than the tasks and probes, and worlds by seed of what has no
-    worlds."""
+def problems(arm: Arm) -> Problems:
+    """A corpus of another micro-world than the tasks and probes."""
     wanted: dict[int, str] = {}
-    for what, world in _tested(experiment.evaluate):
+    for what, world in _tested(arm.evaluate):
         wanted.setdefault(world, what)
-    for arm in arms:
-        for corpus in sources_of(arm.pretrain.corpus):
-            if not isinstance(corpus, MicroworldCorpus):
-                continue
-            for world, what in wanted.items():
-                if corpus.world != world:
-                    yield (
-                        ("pretrain", "corpus", "world"),
-                        f"pretrain.corpus.world must be {world}, the world of {what}, but is "
-                        f"{corpus.world}",
-                    )
+    texts = sources_of(arm.pretrain.corpus)
+    for corpus in (text for text in texts if isinstance(text, MicroworldCorpus)):
+        for world, what in wanted.items():
+            if corpus.world != world:
+                yield (
+                    ("pretrain", "corpus", "world"),
+                    f"pretrain.corpus.world must be {world}, the world of {what}, but is "
+                    f"{corpus.world}",
+                )
+
+
+def world_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
+    """Worlds by seed of what has no worlds."""
     if experiment.seeds.in_worlds:
         found = [one for arm in arms for one in (*_tasks(arm.evaluate), *_of_arm(arm))]
         for what in dict.fromkeys(found):
