@@ -101,14 +101,31 @@ def widen(axes: Axes, least: float) -> None:
 
 
 class LogTicks(LogFormatter):
-    """Numbers of a logarithmic axis as plain text, not as math text."""
+    """Numbers of a logarithmic axis as plain text, not as math text, and none that overlap."""
 
     def __init__(self, text: Callable[[float], str]) -> None:
         super().__init__()
         self.text = text
 
     def __call__(self, x: float, pos: int | None = None) -> str:
-        return self.text(x) if super().__call__(x, pos) else ""
+        low, high = sorted(self.axis.get_view_interval())
+        spread = _spread_numbers(low, high) if low > 0 else []
+        is_spread = any(math.isclose(x, number) for number in spread)
+        is_shown = is_spread if len(spread) > 1 else super().__call__(x, pos)
+        return self.text(x) if is_shown else ""
+
+
+def _spread_numbers(low: float, high: float) -> list[float]:
+    """The powers of ten on a logarithmic axis; if it has at most one, other numbers that lie at
+    about equal distances."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    found: list[float] = []
+    for digits in ((1,), (1, 3) if high > 10 * low else (1, 2, 5)):
+        numbers = (digit * 10.0**power for power in powers for digit in digits)
+        found = [number for number in numbers if low <= number <= high]
+        if len(found) > 1:
+            break
+    return found
 
 
 def log_scale(axes: Axes, text: Callable[[float], str]) -> None:

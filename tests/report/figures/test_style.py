@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from itertools import pairwise
 from typing import Any
 from xml.etree import ElementTree
 
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
 
 from harness.report.figures.adaptation import count_curves, forgetting_maps, layer_lines
 from harness.report.figures.cost import fronts
@@ -23,6 +25,7 @@ from harness.report.figures.style import (
     as_svg,
     explain,
     legend_above,
+    log_scale,
     panels,
     row_canvas,
     shortened,
@@ -41,6 +44,11 @@ def drawn(figure: Any) -> Any:
     """The figure as it is printed, with the places of all its parts."""
     FigureCanvasAgg(figure).draw()
     return figure.get_window_extent()
+
+
+def inside_panel(label: Any, axes: Any) -> bool:
+    low, high = axes.get_xlim()
+    return bool(low <= label.get_position()[0] <= high)
 
 
 def inside(part: Any, whole: Any) -> bool:
@@ -148,6 +156,32 @@ def test_numbers_of_scores_do_not_overlap(high: float, labels: int) -> None:
     svg = seed_spread({"SST-2": {arm: np.array([50.01, high]) for arm in MANY}}, MANY)
     numbers = re.findall(r">(\d+\.?\d*)</text>", str(svg))
     assert len(numbers) <= labels and max(map(len, numbers)) <= 4
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "labels"),
+    [
+        (1e6, 1e8, ["1M", "10M", "100M"]),
+        (250e3, 2e6, ["500k", "1M", "2M"]),
+        (150e3, 7e6, ["300k", "1M", "3M"]),
+        (450e3, 1.2e6, ["500k", "1M"]),
+        (0.0015, 0.012, ["2m", "5m", "10m"]),
+        (0.0021, 0.0049, ["3m", "4m"]),
+    ],
+)
+def test_numbers_of_a_logarithmic_axis_do_not_overlap(
+    low: float, high: float, labels: list[str]
+) -> None:
+    figure, grid = panels(1, 2.8, columns=2)
+    axes = grid[0]
+    axes.plot([low, high], [0, 1])
+    log_scale(axes, EngFormatter(sep=""))
+    drawn(figure)
+    texts = [t for minor in (False, True) for t in axes.get_xticklabels(minor=minor)]
+    shown = [text for text in texts if text.get_text() and inside_panel(text, axes)]
+    boxes = sorted((text.get_window_extent() for text in shown), key=lambda box: box.x0)
+    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
+    assert sorted(text.get_text() for text in shown) == sorted(labels)
 
 
 @pytest.mark.parametrize("text", ["bert", 'a <b> & "c"', "it's", 'it\'s "both"', "$a$ _b"])
