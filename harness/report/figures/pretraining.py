@@ -39,12 +39,12 @@ def loss_curves(points: pd.DataFrame, costs: Sequence[str], name: str) -> str | 
 
 
 def learning_curves(points: pd.DataFrame, costs: Sequence[str], name: str) -> str | None:
-    """Average by each of `costs` (logarithmic axis): seeds as dots, their mean as a line; null if
-    empty.
+    """Average by each of `costs` (logarithmic axis): seeds as dots, their mean as a line, which is
+    horizontal for an arm that costs nothing; null if empty.
 
     Args:
-        points: result of `harness.report.sections.learning_curves.learning_points`, with `arm`
-            renamed to `run`.
+        points: result of `harness.report.sections.curves.learning_points`, with `arm` renamed to
+            `run`.
     """
     return _panels(points, costs, name, "average of the suite x 100", _learning, logarithmic=True)
 
@@ -153,6 +153,10 @@ def _loss(axes: Axes, points: pd.DataFrame, cost: str, number: int, run: str) ->
 
 def _learning(axes: Axes, points: pd.DataFrame, cost: str, number: int, run: str) -> Line2D:
     colour, marker, dash = style.arm_style(number)
+    if points["tokens"].eq(0).all():  # which a logarithmic axis does not have
+        level = axes.axhline(points["average"].mean(), color=colour, linestyle=dash, linewidth=1)
+        style.explain(level, run)
+        return level
     (dots,) = axes.plot(
         points[cost], points["average"], marker, color=colour, markersize=3, alpha=0.5
     )

@@ -59,7 +59,8 @@ LOSS_CAPTION = (
 )
 LEARNING_CAPTION = (
     "Average over the suite by tokens and by FLOPs: pretraining seeds as dots, their mean as a "
-    "line. Connected dots are checkpoints of one run; a separate run ends at its last dot."
+    "line. Connected dots are checkpoints of one run; a separate run ends at its last dot. The "
+    "average of a network without pretraining is a horizontal line."
 )
 TASKS_CAPTION = (
     "Score x 100 of each task by tokens, mean over seeds, with bars from the lowest to the highest "

@@ -1,11 +1,13 @@
 """Learning curves: averages of weights along the way, beside those of the end."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from harness.report.figures.pretraining import learning_curves
 from harness.report.page import write_report
 from harness.report.sections.curves import learning_points, learning_table, task_points
 from tests.made_up_results import MadeUpResults
@@ -94,3 +96,12 @@ def test_of_many_arms_each_stands_beside_the_first(
     assert len(pairs) == 1 + 9
     assert set(pairs["first"][1:]) == {"arm9"}
     assert "differs from arm0 in" in (tmp_path / "README.md").read_text()
+
+
+def test_an_untrained_network_is_a_horizontal_line() -> None:
+    """A logarithmic axis has no place for 0 tokens: its name stood in the legend beside nothing."""
+    rows = [("bert", 1e5, 0.1, 40.0), ("bert", 1e6, 1.0, 60.0), ("scratch", 0.0, 1.0, 33.0)]
+    points = pd.DataFrame(rows, columns=["run", "tokens", "pretrain_fraction", "average"])
+    svg = str(learning_curves(points, ["tokens"], "learning"))
+    (level,) = re.findall(r"<title>scratch</title>\s*<path d=\"M (\S+) (\S+)\s+L (\S+) (\S+)", svg)
+    assert level[1] == level[3] and level[0] != level[2]
