@@ -125,7 +125,7 @@ FIGURES = {
         {arm: pd.DataFrame(50.0, ["_t", "$t$"], ["_t", "$t$"]) for arm in HOSTILE}
     ),
     "loss": lambda: loss_curves(curves(), ["tokens"], "loss"),
-    "learning": lambda: learning_curves(curves(), ["tokens"], "learning"),
+    "learning": lambda: learning_curves(curves(), HOSTILE, ["tokens"], "learning"),
     "transfer": lambda: loss_and_score(curves(), HOSTILE),
     "costs": lambda: fronts(curves().drop_duplicates("arm"), {"flops": [True] * len(HOSTILE)}),
     "seeds": lambda: seed_spread({"_$x$": {arm: np.ones(2) for arm in HOSTILE}}, HOSTILE),
