@@ -108,6 +108,7 @@ class LogTicks(LogFormatter):
         self.text = text
 
     def __call__(self, x: float, pos: int | None = None) -> str:
+        assert self.axis  # it formats the numbers of an axis
         low, high = sorted(self.axis.get_view_interval())
         spread = _spread_numbers(low, high) if low > 0 else []
         is_spread = any(math.isclose(x, number) for number in spread)
