@@ -33,6 +33,10 @@ END, MIDDLE = 8, 18
 """Letters kept of names with equal ends: at each end, and where they differ."""
 EXPLAINED = "explained:"
 """Prefix of ids that `as_svg` turns into titles."""
+# Attributes that contain double quotes are in single quotes.
+_TOOLTIP = re.compile(
+    rf"(?s)<g id=(?P<quote>[\"']){EXPLAINED}(?P<text>.*?)(?P=quote)(?P<is_empty>/?)>"
+)
 STYLE: dict[Any, Any] = {
     "svg.hashsalt": "report",
     "svg.fonttype": "none",
@@ -201,12 +205,15 @@ def as_svg(figure: Figure, name: str) -> str:
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
     svg = text.getvalue()
     svg = svg[svg.index("<svg") :]
-    # Attributes that contain double quotes are in single quotes.
-    svg = re.sub(
-        rf"(?s)<g id=([\"']){EXPLAINED}(.*?)\1>", r'<g class="explained"><title>\2</title>', svg
-    )
+    svg = _TOOLTIP.sub(_with_title, svg)
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg)
     return "\n".join(line.rstrip() for line in svg.splitlines()) + "\n"
+
+
+def _with_title(group: re.Match[str]) -> str:
+    """The begin of a group with its text as a title; empty of a group without content, as of an arm
+    without scores."""
+    return "" if group["is_empty"] else f'<g class="explained"><title>{group["text"]}</title>'
 
 
 def _place_axes(figure: Figure) -> None:

@@ -195,6 +195,15 @@ def test_artists_have_tooltips(text):
     assert len(root) > 1  # what is drawn
 
 
+def test_an_artist_that_draws_nothing_has_no_tooltip() -> None:
+    """As of an arm that cannot do a task. Its empty group took the tooltip of the next one, so that
+    the file was no XML and browsers showed a broken image."""
+    scores = {"R-1": {"bart": np.array([50.0, 60.0]), "bert": np.array([]), "t5": np.array([70.0])}}
+    root = ElementTree.fromstring(str(seed_spread(scores, ["bart", "bert", "t5"])))
+    titles = [title.text for title in root.iterfind(".//{*}g[@class='explained']/{*}title")]
+    assert titles == ["R-1, bart: 50.0 60.0", "R-1, t5: 70.0"]
+
+
 def test_names_in_other_scripts_are_drawn_without_a_warning() -> None:
     figure = Figure(layout="constrained")
     figure.subplots().set_title("日本語")
