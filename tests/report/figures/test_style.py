@@ -184,6 +184,14 @@ def test_numbers_of_a_logarithmic_axis_do_not_overlap(
     assert sorted(text.get_text() for text in shown) == sorted(labels)
 
 
+def test_a_cost_of_nothing_has_its_number_apart() -> None:
+    """Of costs from 1.2G, the number of 100M stood over that of 0."""
+    rows = [("scratch", 0.0, 30.0, 1.0), ("glove", 1.2e9, 40.0, 1.0), ("bert", 1.5e12, 60.0, 1.0)]
+    points = pd.DataFrame(rows, columns=["arm", "flops", "average", "deviation"])
+    svg = fronts(points, {"flops": [True] * 3})
+    assert re.findall(r">(\d+[GMT]?)</text>", svg)[:5] == ["0", "1G", "10G", "100G", "1T"]
+
+
 @pytest.mark.parametrize("text", ["bert", 'a <b> & "c"', "it's", 'it\'s "both"', "$a$ _b"])
 def test_artists_have_tooltips(text):
     figure, (axes,) = panels(1, 2.8)
