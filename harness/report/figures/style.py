@@ -53,10 +53,11 @@ STYLE: dict[Any, Any] = {
 
 
 def arm_style(number: int) -> tuple[str, str, str]:
-    """Colour, marker and dashes of the arm with this number; different for 28 arms."""
-    choices = COLOURS, MARKERS, DASHES
-    colour, marker, dash = (some[number % len(some)] for some in choices)
-    return colour, marker, dash
+    """Colour, marker and dashes of the arm with this number. Colour and dashes together are
+    different for 28 arms, colour and marker, as of dots, for 49."""
+    round_of_colours, place = divmod(number, len(COLOURS))
+    marker = MARKERS[(place + round_of_colours) % len(MARKERS)]
+    return COLOURS[place], marker, DASHES[number % len(DASHES)]
 
 
 def panels(

@@ -22,6 +22,7 @@ from harness.report.figures.style import (
     LONGEST,
     STYLE,
     WIDTH,
+    arm_style,
     as_svg,
     explain,
     legend_above,
@@ -74,6 +75,14 @@ def test_a_row_for_each_name_and_half_of_the_width_for_the_panel():
     assert all(inside(label, whole) for label in axes.get_yticklabels())
     assert axes.get_window_extent().width > 0.4 * WIDTH * figure.dpi
     assert [label.get_fontweight() for label in axes.get_yticklabels()] == ["bold", *["normal"] * 2]
+
+
+def test_arms_differ_as_lines_and_as_dots() -> None:
+    """Of nine arms, the first and the eighth were blue circles in figures of dots alone."""
+    styles = [arm_style(number) for number in range(49)]
+    assert len({(colour, dash) for colour, _, dash in styles[:28]}) == 28
+    assert len({(colour, marker) for colour, marker, _ in styles}) == 49
+    assert len({marker for _, marker, _ in styles[:7]}) == 7
 
 
 def test_long_names_lose_their_middle():
