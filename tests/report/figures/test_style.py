@@ -14,7 +14,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
+from harness.data.corpora.statistics import CorpusStatistics
 from harness.report.figures.adaptation import count_curves, forgetting_maps, layer_lines
+from harness.report.figures.corpus import lengths
 from harness.report.figures.cost import fronts
 from harness.report.figures.differences import search_curves, seed_spread
 from harness.report.figures.pretraining import learning_curves, loss_and_score, loss_curves
@@ -137,6 +139,7 @@ FIGURES = {
     "learning": lambda: learning_curves(curves(), HOSTILE, ["tokens"], "learning"),
     "transfer": lambda: loss_and_score(curves(), HOSTILE),
     "costs": lambda: fronts(curves().drop_duplicates("arm"), {"flops": [True] * len(HOSTILE)}),
+    "lengths": lambda: lengths({arm: CorpusStatistics(lengths=[3, 50, 4000]) for arm in HOSTILE}),
     "seeds": lambda: seed_spread({"_$x$": {arm: np.ones(2) for arm in HOSTILE}}, HOSTILE),
 }
 
