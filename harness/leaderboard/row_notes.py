@@ -7,10 +7,12 @@ from typing import Any
 
 import pandas as pd
 
+from harness.finetuning.protocol import Finetune
 from harness.leaderboard.table import protocol_line
 
 Planned = Mapping[str, Mapping[str, int]]
 """Row to task to its number of declared runs."""
+SEARCHED = "searched"
 
 
 def unfinished(scores: pd.DataFrame, planned: Planned, tasks: Collection[str]) -> dict[str, str]:
@@ -56,15 +58,27 @@ def unlike_protocols(protocols: Mapping[str, str]) -> dict[str, str]:
     """
     if not protocols:
         return {}
-    (common, number) = Counter(protocols.values()).most_common(1)[0]
-    first = next(row for row, text in protocols.items() if text == common)
-    others = "most rows" if 2 * number > len(protocols) else first
+    used = {row: _as_used(text) for row, text in protocols.items()}
+    (common, number) = Counter(used.values()).most_common(1)[0]
+    first = next(row for row, text in used.items() if text == common)
+    others = "most rows" if 2 * number > len(used) else first
     usual = json.loads(common)
     return {
         row: f"Protocol unlike that of {others}: {', '.join(_unlike('', json.loads(text), usual))}."
-        for row, text in protocols.items()
+        for row, text in used.items()
         if text != common
     }
+
+
+def _as_used(text: str) -> str:
+    """A protocol whose settings that a search selects are `searched`: their own values are not
+    used."""
+    protocol = json.loads(text)
+    space = protocol.get("sweep", {}).get("space", {})
+    searched = {name: SEARCHED for name in Finetune.model_fields if name in space}
+    if searched:
+        protocol["finetune"] = {**protocol.get("finetune", {}), **searched}
+    return json.dumps(protocol, sort_keys=True)
 
 
 def _unlike(path: str, own: Any, usual: Any) -> Iterator[str]:

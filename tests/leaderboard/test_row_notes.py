@@ -71,6 +71,18 @@ def test_without_a_protocol_of_most_rows_a_row_stands_for_it():
     assert unlike_protocols({}) == {}
 
 
+def test_a_setting_that_a_search_selects_has_no_value_of_its_own():
+    space = '"sweep": {"space": {"epochs": [3, 5]}, "trials": 4}'
+    protocols = {
+        "a": f'{{"finetune": {{"epochs": 6}}, {space}}}',
+        "b": f'{{"finetune": {{"epochs": 2}}, {space}}}',
+        "c": '{"finetune": {"epochs": 3}}',
+    }
+    found = unlike_protocols(protocols)
+    assert [*found] == ["c"]
+    assert "most rows: finetune.epochs 3 instead of searched, sweep unset instead" in found["c"]
+
+
 def test_runs_are_counted_once_whatever_their_metrics():
     rows = [("a", "mrpc", 0, 0), ("a", "mrpc", 0, 0), ("a", "mrpc", 0, 1), ("a", "rte", 0, 0)]
     scores = pd.DataFrame(rows, columns=["arm", "task", "pretrain_seed", "finetune_seed"])

@@ -26,7 +26,7 @@ def lengths(corpora: Mapping[str, CorpusStatistics]) -> str:
             words = np.array(one.lengths)
             shares, _ = np.histogram(words, edges, weights=words / max(1, words.sum()))
             drawn[short[name]] = axes.stairs(100 * shares, edges, color=colour, linestyle=dash)
-        axes.set_xscale("log")
+        style.log_scale(axes, "{:,.0f}".format)
         axes.set_xlabel("words of a document")
         axes.set_ylabel("% of all words")
         axes.grid(axis="y")

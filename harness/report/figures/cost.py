@@ -65,9 +65,14 @@ def _scale(axes: Axes, costs: "pd.Series[float]") -> None:
     if (costs > 0).all():
         style.log_scale(axes, EngFormatter(sep=""))
     else:
-        least = float(costs[costs > 0].min())
-        axes.set_xscale("symlog", linthresh=least / 2, linscale=0.5)
-        axes.xaxis.set_major_formatter(style.LogTicks(EngFormatter(sep="")))
+        linear, text = float(costs[costs > 0].min()) / 2, EngFormatter(sep="")
+
+        def apart(cost: float) -> str:
+            """The text of a cost that does not stand too near to that of 0."""
+            return "" if 0 < cost < linear / 3 else text(cost)
+
+        axes.set_xscale("symlog", linthresh=linear, linscale=0.5)
+        axes.xaxis.set_major_formatter(style.LogTicks(apart))
 
 
 def _dots(

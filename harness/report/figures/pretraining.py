@@ -35,40 +35,48 @@ def loss_curves(points: pd.DataFrame, costs: Sequence[str], name: str) -> str | 
         points: result of `harness.report.sections.pretraining.curve_points`.
         name: of the file, without the ending.
     """
-    return _panels(points, costs, name, "training loss (nats)", _loss, logarithmic=False)
+    runs = list(points["run"].unique())
+    return _panels(points, runs, costs, name, "training loss (nats)", _loss, logarithmic=False)
 
 
-def learning_curves(points: pd.DataFrame, costs: Sequence[str], name: str) -> str | None:
-    """Average by each of `costs` (logarithmic axis): seeds as dots, their mean as a line; null if
-    empty.
+def learning_curves(
+    points: pd.DataFrame, arms: Sequence[str], costs: Sequence[str], name: str
+) -> str | None:
+    """Average by each of `costs` (logarithmic axis): seeds as dots, their mean as a line, which is
+    horizontal for an arm that costs nothing; null if empty.
 
     Args:
-        points: result of `harness.report.sections.learning_curves.learning_points`, with `arm`
-            renamed to `run`.
+        points: result of `harness.report.sections.curves.learning_points`, with `arm` renamed to
+            `run`.
+        arms: in the order of their colours.
     """
-    return _panels(points, costs, name, "average of the suite x 100", _learning, logarithmic=True)
+    value = "average of the suite x 100"
+    return _panels(points, arms, costs, name, value, _learning, logarithmic=True)
 
 
-def task_curves(points: pd.DataFrame, name: str = "learning_tasks") -> str | None:
+def task_curves(
+    points: pd.DataFrame, arms: Sequence[str], name: str = "learning_tasks"
+) -> str | None:
     """Score of each column by tokens (logarithmic axis), a panel each: the mean over seeds as a
     line, with bars from the lowest to the highest; null if the tokens are unknown.
 
     Args:
         points: result of `harness.report.sections.curves.task_points`.
+        arms: in the order of their colours.
         name: of the figure.
     """
     points = points[points["tokens"] > 0].dropna(subset="score")
     if points.empty:
         return None
-    columns = list(points["column"].unique())
+    columns, numbers = list(points["column"].unique()), _numbers(points["arm"], arms)
     with matplotlib.rc_context(style.STYLE):
-        short, drawn = style.shortened(map(str, points["arm"].unique())), {}
+        short, drawn = style.shortened(numbers), {}
         rows = -(-len(columns) // 2)
         figure, grid = style.panels(rows, TASK_HEIGHT, short.values(), min(2, len(columns)))
         for axes, column in zip(grid, columns, strict=False):
-            for i, (arm, of_arm) in enumerate(points.groupby("arm", sort=False)):
-                own = of_arm[of_arm["column"] == column]
-                drawn[short[str(arm)]] = _with_bars(axes, own, i, f"{arm}, {column}")
+            for arm, i in numbers.items():
+                own = points[(points["arm"] == arm) & (points["column"] == column)]
+                drawn[short[arm]] = _with_bars(axes, own, i, f"{arm}, {column}")
             axes.set_title(column, fontsize=9)
             axes.grid(axis="y")
             style.log_scale(axes, EngFormatter(sep=""))
@@ -110,8 +118,16 @@ def loss_and_score(points: pd.DataFrame, arms: Sequence[str]) -> str:
         return style.as_svg(figure, "transfer")
 
 
+def _numbers(shown: "pd.Series[str]", arms: Sequence[str]) -> dict[str, int]:
+    """The arms that are shown, with the number of their colour: that of the same arm in other
+    figures, which may show more of them."""
+    known = set(shown)
+    return {arm: number for number, arm in enumerate(arms) if arm in known}
+
+
 def _panels(
     points: pd.DataFrame,
+    runs: Sequence[str],
     costs: Sequence[str],
     name: str,
     value: str,
@@ -122,11 +138,12 @@ def _panels(
     if points.empty or not costs:
         return None
     with matplotlib.rc_context(style.STYLE):
-        short, drawn = style.shortened(map(str, points["run"].unique())), {}
+        numbers = _numbers(points["run"], runs)
+        short, drawn = style.shortened(numbers), {}
         figure, grid = style.panels(1, HEIGHT, short.values(), len(costs), sharey=True)
         for axes, cost in zip(grid, costs, strict=True):
-            for i, (run, of_run) in enumerate(points.groupby("run", sort=False)):
-                drawn[short[str(run)]] = draw(axes, of_run, cost, i, str(run))
+            for run, i in numbers.items():
+                drawn[short[run]] = draw(axes, points[points["run"] == run], cost, i, run)
             axes.set_xlabel(COSTS[cost])
             axes.grid(axis="y")
             text = "{:g}".format if cost == "hours" else EngFormatter(sep="")
@@ -153,6 +170,10 @@ def _loss(axes: Axes, points: pd.DataFrame, cost: str, number: int, run: str) ->
 
 def _learning(axes: Axes, points: pd.DataFrame, cost: str, number: int, run: str) -> Line2D:
     colour, marker, dash = style.arm_style(number)
+    if points["tokens"].eq(0).all():  # which a logarithmic axis does not have
+        level = axes.axhline(points["average"].mean(), color=colour, linestyle=dash, linewidth=1)
+        style.explain(level, run)
+        return level
     (dots,) = axes.plot(
         points[cost], points["average"], marker, color=colour, markersize=3, alpha=0.5
     )

@@ -33,6 +33,10 @@ END, MIDDLE = 8, 18
 """Letters kept of names with equal ends: at each end, and where they differ."""
 EXPLAINED = "explained:"
 """Prefix of ids that `as_svg` turns into titles."""
+# Attributes that contain double quotes are in single quotes.
+_TOOLTIP = re.compile(
+    rf"(?s)<g id=(?P<quote>[\"']){EXPLAINED}(?P<text>.*?)(?P=quote)(?P<is_empty>/?)>"
+)
 STYLE: dict[Any, Any] = {
     "svg.hashsalt": "report",
     "svg.fonttype": "none",
@@ -49,10 +53,11 @@ STYLE: dict[Any, Any] = {
 
 
 def arm_style(number: int) -> tuple[str, str, str]:
-    """Colour, marker and dashes of the arm with this number; different for 28 arms."""
-    choices = COLOURS, MARKERS, DASHES
-    colour, marker, dash = (some[number % len(some)] for some in choices)
-    return colour, marker, dash
+    """Colour, marker and dashes of the arm with this number. Colour and dashes together are
+    different for 28 arms, colour and marker, as of dots, for 49."""
+    round_of_colours, place = divmod(number, len(COLOURS))
+    marker = MARKERS[(place + round_of_colours) % len(MARKERS)]
+    return COLOURS[place], marker, DASHES[number % len(DASHES)]
 
 
 def panels(
@@ -101,14 +106,32 @@ def widen(axes: Axes, least: float) -> None:
 
 
 class LogTicks(LogFormatter):
-    """Numbers of a logarithmic axis as plain text, not as math text."""
+    """Numbers of a logarithmic axis as plain text, not as math text, and none that overlap."""
 
     def __init__(self, text: Callable[[float], str]) -> None:
         super().__init__()
         self.text = text
 
     def __call__(self, x: float, pos: int | None = None) -> str:
-        return self.text(x) if super().__call__(x, pos) else ""
+        assert self.axis  # it formats the numbers of an axis
+        low, high = sorted(self.axis.get_view_interval())
+        spread = _spread_numbers(low, high) if low > 0 else []
+        is_spread = any(math.isclose(x, number) for number in spread)
+        is_shown = is_spread if len(spread) > 1 else super().__call__(x, pos)
+        return self.text(x) if is_shown else ""
+
+
+def _spread_numbers(low: float, high: float) -> list[float]:
+    """The powers of ten on a logarithmic axis; if it has at most one, other numbers that lie at
+    about equal distances."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    found: list[float] = []
+    for digits in ((1,), (1, 3) if high > 10 * low else (1, 2, 5)):
+        numbers = (digit * 10.0**power for power in powers for digit in digits)
+        found = [number for number in numbers if low <= number <= high]
+        if len(found) > 1:
+            break
+    return found
 
 
 def log_scale(axes: Axes, text: Callable[[float], str]) -> None:
@@ -183,12 +206,15 @@ def as_svg(figure: Figure, name: str) -> str:
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
     svg = text.getvalue()
     svg = svg[svg.index("<svg") :]
-    # Attributes that contain double quotes are in single quotes.
-    svg = re.sub(
-        rf"(?s)<g id=([\"']){EXPLAINED}(.*?)\1>", r'<g class="explained"><title>\2</title>', svg
-    )
+    svg = _TOOLTIP.sub(_with_title, svg)
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg)
     return "\n".join(line.rstrip() for line in svg.splitlines()) + "\n"
+
+
+def _with_title(group: re.Match[str]) -> str:
+    """The begin of a group with its text as a title; empty of a group without content, as of an arm
+    without scores."""
+    return "" if group["is_empty"] else f'<g class="explained"><title>{group["text"]}</title>'
 
 
 def _place_axes(figure: Figure) -> None:

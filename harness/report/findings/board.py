@@ -2,7 +2,7 @@
 
 A claim may have expectations in several reports. It is confirmed if all decisions on them confirm
 it, refuted if all refute it, and mixed otherwise. A decision is a verdict whose p also is below
-0.05 among all expectations of the board by Benjamini and Hochberg's correction, which limits the
+0.05 among all expectations but void ones by Benjamini and Hochberg's correction, which limits the
 expected share of false decisions. Relations between published numbers stand beside them and do not
 count among the decisions.
 """
@@ -142,12 +142,12 @@ def _checked(p_value: float | None) -> float | None:
 
 
 def screened(evidence: Sequence[Evidence]) -> list[Evidence]:
-    """The same, with decisions as inconclusive whose p is not below 0.05 among all. Exact
-    differences have no p."""
+    """The same, with decisions as inconclusive whose p is not below 0.05 among all but void ones,
+    which cannot be decisions. Exact differences have no p."""
     judged = [one for one in evidence if one.is_judged]
     p_values = [one.p_value for one in judged if one.p_value is not None]
     adjusted = dict(zip(map(id, judged), benjamini_hochberg(p_values), strict=True))
-    reason = "p is not below 0.05 among all expectations of the board"
+    reason = "p is not below 0.05 among all expectations of the reports but void ones"
     return [
         replace(one, verdict="inconclusive", reason=reason, alone=one.verdict)
         if one.verdict in DECISIONS and adjusted.get(id(one), 0.0) >= 1 - LEVEL

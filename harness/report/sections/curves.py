@@ -59,7 +59,8 @@ LOSS_CAPTION = (
 )
 LEARNING_CAPTION = (
     "Average over the suite by tokens and by FLOPs: pretraining seeds as dots, their mean as a "
-    "line. Connected dots are checkpoints of one run; a separate run ends at its last dot."
+    "line. Connected dots are checkpoints of one run; a separate run ends at its last dot. The "
+    "average of a network without pretraining is a horizontal line."
 )
 TASKS_CAPTION = (
     "Score x 100 of each task by tokens, mean over seeds, with bars from the lowest to the highest "
@@ -106,11 +107,12 @@ def _has_sums(results: Results) -> bool:
 def learning_section(results: Results) -> Section | None:
     """Averages of checkpoints during pretraining."""
     points = results.get(learning_points).rename(columns={"arm": "run"})
-    svg = learning_curves(points, _known(points, ("tokens", "flops")), "learning")
+    costs = _known(points, ("tokens", "flops"))
+    svg = learning_curves(points, results.arms, costs, "learning")
     if svg is None:
         return None
     plots = {"learning": Plot(svg, LEARNING_CAPTION)}
-    if by_task := task_curves(results.get(task_points)):
+    if by_task := task_curves(results.get(task_points), results.arms):
         plots["learning_tasks"] = Plot(by_task, TASKS_CAPTION)
     notes, tables = [LEARNING_NOTE], {"": learning_table(results)}
     if (thresholds := thresholds_table(results)).rows:
@@ -126,7 +128,8 @@ def hours(results: Results) -> dict[str, Plot]:
     points = results.get(curve_points)
     averages = results.get(learning_points).rename(columns={"arm": "run"})
     loss = loss_curves(points, _known(points, ["hours"]), "loss_hours")
-    average = learning_curves(averages, _known(averages, ["hours"]), "learning_hours")
+    known = _known(averages, ["hours"])
+    average = learning_curves(averages, results.arms, known, "learning_hours")
     plots = {"loss_hours": Plot(loss, f"Loss {HOURS_CAPTION}")} if loss else {}
     if average:
         plots["learning_hours"] = Plot(average, f"Average {HOURS_CAPTION}")

@@ -87,16 +87,17 @@ def _levels(results: Results) -> Iterator[tuple[str, Mapping[str, Scores]]]:
         yield CHECKPOINTS, {f"{share:.3g}": averages_by_arm(points) for share, points in groups}
     ends = results.get(seed_averages)
     for axis, values in results.experiment.grid.items():
-        if not is_ordered([label for label, _ in choices(axis, values)]):
+        labels = [label for label, _ in choices(axis, values)]
+        if not is_ordered(labels):
             continue
-        found: dict[str, dict[str, np.ndarray]] = {}
+        found: dict[str, dict[str, np.ndarray]] = {label: {} for label in labels}
         scores = averages_by_arm(ends)
         for arm in results.plan.arms:
             others = "/".join(label for of, label in arm.labels.items() if of != axis)
             if arm.name in scores:
-                found.setdefault(arm.labels[axis], {})[others] = scores[arm.name]
-        if len(found) > 1:
-            yield axis, found
+                found[arm.labels[axis]][others] = scores[arm.name]
+        if len(known := {label: arms for label, arms in found.items() if arms}) > 1:
+            yield axis, known
 
 
 def _row(one: LevelDecisions) -> list[str]:

@@ -24,7 +24,7 @@ def along_the_way(results: Results) -> tuple[dict[str, Plot], dict[str, TextTabl
     """Figures and tables of the probes of checkpoints, by name and title; empty without any."""
     plots, tables = {}, {}
     for name, points in probe_points(results).groupby("probe", sort=False):
-        if svg := task_curves(points, f"learning_{name}"):
+        if svg := task_curves(points, results.arms, f"learning_{name}"):
             plots[f"learning_{name}"] = Plot(svg, f"{name}: {CAPTION}")
         if (thresholds := thresholds_of(results, points)).rows:
             tables[f"{name}: {THRESHOLDS}"] = thresholds

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from itertools import pairwise
 from typing import Any
 from xml.etree import ElementTree
 
@@ -11,8 +12,11 @@ import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
 
+from harness.data.corpora.statistics import CorpusStatistics
 from harness.report.figures.adaptation import count_curves, forgetting_maps, layer_lines
+from harness.report.figures.corpus import lengths
 from harness.report.figures.cost import fronts
 from harness.report.figures.differences import search_curves, seed_spread
 from harness.report.figures.pretraining import learning_curves, loss_and_score, loss_curves
@@ -20,9 +24,11 @@ from harness.report.figures.style import (
     LONGEST,
     STYLE,
     WIDTH,
+    arm_style,
     as_svg,
     explain,
     legend_above,
+    log_scale,
     panels,
     row_canvas,
     shortened,
@@ -41,6 +47,11 @@ def drawn(figure: Any) -> Any:
     """The figure as it is printed, with the places of all its parts."""
     FigureCanvasAgg(figure).draw()
     return figure.get_window_extent()
+
+
+def inside_panel(label: Any, axes: Any) -> bool:
+    low, high = axes.get_xlim()
+    return bool(low <= label.get_position()[0] <= high)
 
 
 def inside(part: Any, whole: Any) -> bool:
@@ -66,6 +77,14 @@ def test_a_row_for_each_name_and_half_of_the_width_for_the_panel():
     assert all(inside(label, whole) for label in axes.get_yticklabels())
     assert axes.get_window_extent().width > 0.4 * WIDTH * figure.dpi
     assert [label.get_fontweight() for label in axes.get_yticklabels()] == ["bold", *["normal"] * 2]
+
+
+def test_arms_differ_as_lines_and_as_dots() -> None:
+    """Of nine arms, the first and the eighth were blue circles in figures of dots alone."""
+    styles = [arm_style(number) for number in range(49)]
+    assert len({(colour, dash) for colour, _, dash in styles[:28]}) == 28
+    assert len({(colour, marker) for colour, marker, _ in styles}) == 49
+    assert len({marker for _, marker, _ in styles[:7]}) == 7
 
 
 def test_long_names_lose_their_middle():
@@ -117,9 +136,10 @@ FIGURES = {
         {arm: pd.DataFrame(50.0, ["_t", "$t$"], ["_t", "$t$"]) for arm in HOSTILE}
     ),
     "loss": lambda: loss_curves(curves(), ["tokens"], "loss"),
-    "learning": lambda: learning_curves(curves(), ["tokens"], "learning"),
+    "learning": lambda: learning_curves(curves(), HOSTILE, ["tokens"], "learning"),
     "transfer": lambda: loss_and_score(curves(), HOSTILE),
     "costs": lambda: fronts(curves().drop_duplicates("arm"), {"flops": [True] * len(HOSTILE)}),
+    "lengths": lambda: lengths({arm: CorpusStatistics(lengths=[3, 50, 4000]) for arm in HOSTILE}),
     "seeds": lambda: seed_spread({"_$x$": {arm: np.ones(2) for arm in HOSTILE}}, HOSTILE),
 }
 
@@ -150,6 +170,40 @@ def test_numbers_of_scores_do_not_overlap(high: float, labels: int) -> None:
     assert len(numbers) <= labels and max(map(len, numbers)) <= 4
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "labels"),
+    [
+        (1e6, 1e8, ["1M", "10M", "100M"]),
+        (250e3, 2e6, ["500k", "1M", "2M"]),
+        (150e3, 7e6, ["300k", "1M", "3M"]),
+        (450e3, 1.2e6, ["500k", "1M"]),
+        (0.0015, 0.012, ["2m", "5m", "10m"]),
+        (0.0021, 0.0049, ["3m", "4m"]),
+    ],
+)
+def test_numbers_of_a_logarithmic_axis_do_not_overlap(
+    low: float, high: float, labels: list[str]
+) -> None:
+    figure, grid = panels(1, 2.8, columns=2)
+    axes = grid[0]
+    axes.plot([low, high], [0, 1])
+    log_scale(axes, EngFormatter(sep=""))
+    drawn(figure)
+    texts = [t for minor in (False, True) for t in axes.get_xticklabels(minor=minor)]
+    shown = [text for text in texts if text.get_text() and inside_panel(text, axes)]
+    boxes = sorted((text.get_window_extent() for text in shown), key=lambda box: box.x0)
+    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
+    assert sorted(text.get_text() for text in shown) == sorted(labels)
+
+
+def test_a_cost_of_nothing_has_its_number_apart() -> None:
+    """Of costs from 1.2G, the number of 100M stood over that of 0."""
+    rows = [("scratch", 0.0, 30.0, 1.0), ("glove", 1.2e9, 40.0, 1.0), ("bert", 1.5e12, 60.0, 1.0)]
+    points = pd.DataFrame(rows, columns=["arm", "flops", "average", "deviation"])
+    svg = fronts(points, {"flops": [True] * 3})
+    assert re.findall(r">(\d+[GMT]?)</text>", svg)[:5] == ["0", "1G", "10G", "100G", "1T"]
+
+
 @pytest.mark.parametrize("text", ["bert", 'a <b> & "c"', "it's", 'it\'s "both"', "$a$ _b"])
 def test_artists_have_tooltips(text):
     figure, (axes,) = panels(1, 2.8)
@@ -159,6 +213,15 @@ def test_artists_have_tooltips(text):
     assert root[0].tag.endswith("}title")  # the first child: else no browser shows it
     assert root[0].text == text
     assert len(root) > 1  # what is drawn
+
+
+def test_an_artist_that_draws_nothing_has_no_tooltip() -> None:
+    """As of an arm that cannot do a task. Its empty group took the tooltip of the next one, so that
+    the file was no XML and browsers showed a broken image."""
+    scores = {"R-1": {"bart": np.array([50.0, 60.0]), "bert": np.array([]), "t5": np.array([70.0])}}
+    root = ElementTree.fromstring(str(seed_spread(scores, ["bart", "bert", "t5"])))
+    titles = [title.text for title in root.iterfind(".//{*}g[@class='explained']/{*}title")]
+    assert titles == ["R-1, bart: 50.0 60.0", "R-1, t5: 70.0"]
 
 
 def test_names_in_other_scripts_are_drawn_without_a_warning() -> None:

@@ -1,11 +1,14 @@
 """Learning curves: averages of weights along the way, beside those of the end."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from harness.report.figures.pretraining import learning_curves, task_curves
+from harness.report.figures.style import arm_style
 from harness.report.page import write_report
 from harness.report.sections.curves import learning_points, learning_table, task_points
 from tests.made_up_results import MadeUpResults
@@ -94,3 +97,25 @@ def test_of_many_arms_each_stands_beside_the_first(
     assert len(pairs) == 1 + 9
     assert set(pairs["first"][1:]) == {"arm9"}
     assert "differs from arm0 in" in (tmp_path / "README.md").read_text()
+
+
+def test_an_untrained_network_is_a_horizontal_line() -> None:
+    """A logarithmic axis has no place for 0 tokens: its name stood in the legend beside nothing."""
+    rows = [("bert", 1e5, 0.1, 40.0), ("bert", 1e6, 1.0, 60.0), ("scratch", 0.0, 1.0, 33.0)]
+    points = pd.DataFrame(rows, columns=["run", "tokens", "pretrain_fraction", "average"])
+    svg = str(learning_curves(points, ["bert", "scratch"], ["tokens"], "learning"))
+    (level,) = re.findall(r"<title>scratch</title>\s*<path d=\"M (\S+) (\S+)\s+L (\S+) (\S+)", svg)
+    assert level[1] == level[3] and level[0] != level[2]
+
+
+def test_an_arm_has_one_colour_in_all_learning_curves(data: MadeUpResults) -> None:
+    """Also where arms before it have no points, or stand in another order."""
+    arms = ["scratch", "good", "bad"]
+    points = learning_points(data).rename(columns={"arm": "run"})
+    averages = learning_curves(points, arms, ["tokens"], "learning")
+    tasks = task_curves(task_points(data).iloc[::-1], arms)
+    for svg in map(str, (averages, tasks)):
+        for arm, number in (("good", 1), ("bad", 2)):
+            (colour, *_) = arm_style(number)
+            own = re.findall(rf"<title>{arm}\b.*?stroke: (#\w+)", svg, re.DOTALL)
+            assert own and {one.upper() for one in own} == {colour}

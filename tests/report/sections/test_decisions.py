@@ -73,6 +73,19 @@ def test_levels_of_an_axis_by_hand(fabricate: Fabricate) -> None:
     ]
 
 
+def test_the_last_level_is_the_largest_also_where_the_first_arm_lacks_scores(
+    fabricate: Fabricate,
+) -> None:
+    skills = {f"{name}/{size}": 0.8 for name in "abc" for size in ("nano", "tiny", "mini")}
+    made = fabricate(skills)
+    partial = made.but(scores=made.scores[made.scores["arm"] != "a/nano"])
+    frame = decisions_frame(with_axes(partial))
+    assert frame[["level", "of", "pairs"]].to_numpy().tolist() == [
+        ["nano", "mini", 1],
+        ["tiny", "mini", 3],
+    ]
+
+
 @pytest.mark.parametrize(
     ("labels", "ordered"),
     [
