@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from harness.finetuning.search.space import branches_of
 from harness.leaderboard.table import protocol_line
 
 Planned = Mapping[str, Mapping[str, int]]
@@ -56,15 +57,26 @@ def unlike_protocols(protocols: Mapping[str, str]) -> dict[str, str]:
     """
     if not protocols:
         return {}
-    (common, number) = Counter(protocols.values()).most_common(1)[0]
-    first = next(row for row, text in protocols.items() if text == common)
-    others = "most rows" if 2 * number > len(protocols) else first
+    texts = {row: json.dumps(_as_run(json.loads(text))) for row, text in protocols.items()}
+    (common, number) = Counter(texts.values()).most_common(1)[0]
+    first = next(row for row, text in texts.items() if text == common)
+    others = "most rows" if 2 * number > len(texts) else first
     usual = json.loads(common)
     return {
         row: f"Protocol unlike that of {others}: {', '.join(_unlike('', json.loads(text), usual))}."
-        for row, text in protocols.items()
+        for row, text in texts.items()
         if text != common
     }
+
+
+def _as_run(protocol: dict[str, Any]) -> dict[str, Any]:
+    """A protocol in which searched settings of fine-tuning, whose declared values no run has, are
+    `searched`; `sweep` says what is tried."""
+    space = protocol.get("sweep", {}).get("space", {})
+    searched = {name for fields in (space, *branches_of(space).values()) for name in fields}
+    settings = protocol.get("finetune", {})
+    run = {name: "searched" if name in searched else value for name, value in settings.items()}
+    return {**protocol, "finetune": run} if settings else protocol
 
 
 def _unlike(path: str, own: Any, usual: Any) -> Iterator[str]:

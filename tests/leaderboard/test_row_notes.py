@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 from dataclasses import replace
 
 import pandas as pd
@@ -69,6 +70,21 @@ def test_without_a_protocol_of_most_rows_a_row_stands_for_it():
     searched = unlike_protocols({"a": "{}", "b": "{}", "c": '{"sweep": {"trials": 4}}'})
     assert searched["c"].endswith("most rows: sweep (trials 4) instead of unset.")
     assert unlike_protocols({}) == {}
+
+
+def test_a_searched_setting_is_not_the_declared_one():
+    """Of which no run has the value: a small network and a checkpoint have the same search."""
+    space = {"learning_rate": [0.001, 0.003], "adaptation": {"lora": {"epochs": [1, 2]}}}
+    sweep = {"trials": 2, "space": space}
+    small, checkpoint = (
+        {"finetune": {"learning_rate": rate, "epochs": epochs}, "sweep": sweep}
+        for rate, epochs in ((0.001, 6), (5e-05, 3))
+    )
+    alone = {"finetune": {"learning_rate": 5e-05}}
+    rows = {"small": small, "checkpoint": checkpoint, "alone": alone}
+    found = unlike_protocols({row: json.dumps(protocol) for row, protocol in rows.items()})
+    assert list(found) == ["alone"]
+    assert "finetune.learning_rate 5e-05 instead of searched" in found["alone"]
 
 
 def test_runs_are_counted_once_whatever_their_metrics():
