@@ -122,6 +122,8 @@ def stats_command(
         is_experiment = _is_experiment(name)
         given = is_experiment or not (set_ or variant)
         options.require(given, f"--set and --variant are of experiments, but {corpus} is a corpus")
+        if svg:
+            options.make_folder_of(svg, "--svg")
         corpora = (
             corpora_of(load_plan(Path(name), set_ or (), variant or ()).arms)
             if is_experiment
@@ -215,6 +217,8 @@ def show_command(
 
     with options.clear_errors():
         plan = load_plan(experiment, set_ or (), variant or ())
+        if svg:
+            options.make_folder_of(svg, "--svg")
         is_remote = "MLFLOW_TRACKING_URI" in os.environ
         results = Store(store) if is_remote else existing_store(store)
         with options.err.status("") as status:

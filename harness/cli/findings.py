@@ -29,6 +29,7 @@ def findings(
     with options.clear_errors():
         text, web = out.with_suffix(".md"), out.with_suffix(".html")
         options.require(reports.is_dir(), f"there is no folder {reports}; name that of the reports")
+        options.make_folder_of(out, "--out")
         evidence = read_evidence(reports)
         options.require(bool(evidence), f"no report below {reports} has a verdicts.csv")
         found = found_in(evidence, published_relations())

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from harness.finetuning.protocol import Finetune
+from harness.finetuning.search.space import branches_of
 from harness.leaderboard.table import protocol_line
 
 Planned = Mapping[str, Mapping[str, int]]
@@ -58,27 +59,29 @@ def unlike_protocols(protocols: Mapping[str, str]) -> dict[str, str]:
     """
     if not protocols:
         return {}
-    used = {row: _as_used(text) for row, text in protocols.items()}
-    (common, number) = Counter(used.values()).most_common(1)[0]
-    first = next(row for row, text in used.items() if text == common)
-    others = "most rows" if 2 * number > len(used) else first
+    texts = {
+        row: json.dumps(_as_run(json.loads(text)), sort_keys=True)
+        for row, text in protocols.items()
+    }
+    (common, number) = Counter(texts.values()).most_common(1)[0]
+    first = next(row for row, text in texts.items() if text == common)
+    others = "most rows" if 2 * number > len(texts) else first
     usual = json.loads(common)
     return {
         row: f"Protocol unlike that of {others}: {', '.join(_unlike('', json.loads(text), usual))}."
-        for row, text in used.items()
+        for row, text in texts.items()
         if text != common
     }
 
 
-def _as_used(text: str) -> str:
-    """A protocol whose settings that a search selects are `searched`: their own values are not
-    used."""
-    protocol = json.loads(text)
+def _as_run(protocol: dict[str, Any]) -> dict[str, Any]:
+    """A protocol in which searched settings of fine-tuning, whose declared values no run has, are
+    `searched`; `sweep` says what is tried."""
     space = protocol.get("sweep", {}).get("space", {})
-    searched = {name: SEARCHED for name in Finetune.model_fields if name in space}
-    if searched:
-        protocol["finetune"] = {**protocol.get("finetune", {}), **searched}
-    return json.dumps(protocol, sort_keys=True)
+    names = {name for fields in (space, *branches_of(space).values()) for name in fields}
+    searched = {name: SEARCHED for name in Finetune.model_fields if name in names}
+    settings = {**protocol.get("finetune", {}), **searched}
+    return {**protocol, "finetune": settings} if settings else protocol
 
 
 def _unlike(path: str, own: Any, usual: Any) -> Iterator[str]:

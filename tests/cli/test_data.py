@@ -58,12 +58,12 @@ def call(*words: str) -> tuple[int, str]:
 
 
 def test_statistics_count_documents_words_and_duplicates(folder: Path) -> None:
-    code, output = call("stats", "own.jsonl", "--svg", "lengths.svg")
+    code, output = call("stats", "own.jsonl", "--svg", "figures/lengths.svg")
     assert code == 0, output
     row = next(line for line in output.splitlines() if line.strip().startswith("own.jsonl")).split()
     assert row[1:6] == ["14", "1", "14", str(14 * 12), "21"]
     assert "2 (14 %)" in output
-    assert "<svg" in (folder / "lengths.svg").read_text()
+    assert "<svg" in (folder / "figures" / "lengths.svg").read_text()
 
 
 def test_a_single_document_is_counted_though_it_is_held_out(folder: Path) -> None:
@@ -120,12 +120,14 @@ def test_held_out_text_of_its_own_has_a_row(folder: Path) -> None:
 
 
 def test_a_batch_is_printed_before_and_after_the_transform(folder: Path) -> None:
-    code, output = call("show", "small.yaml", "--step", "3", "--rows", "2", "--svg", "batch.svg")
+    code, output = call(
+        "show", "small.yaml", "--step", "3", "--rows", "2", "--svg", "figures/batch.svg"
+    )
     assert code == 0, output
     lines = [line for line in output.splitlines() if line.startswith(("text", "input", "target"))]
     assert [line.split()[0] for line in lines] == ["text", "input", "target"] * 2
     assert "<mask>" in lines[1] and "<mask>" not in lines[0]
-    assert "<svg" in (folder / "batch.svg").read_text()
+    assert "<svg" in (folder / "figures" / "batch.svg").read_text()
     again = call("show", "small.yaml", "--step", "3", "--rows", "2")[1]
     assert again.splitlines()[-7:] == output.splitlines()[-7:]
     code, output = call("show", "small.yaml", "--arm", "spans", "--rows", "1")

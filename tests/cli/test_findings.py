@@ -7,7 +7,7 @@ from tests.paths import ROOT
 
 
 def test_the_board_is_written_and_counted(tmp_path: Path) -> None:
-    for name in ("board.md", "page.html", "plain"):
+    for name in ("board.md", "page.html", "new/plain"):
         out = tmp_path / name
         code, output = call("findings", str(ROOT / "reports"), "--out", str(out))
         assert code == 0 and " confirmed, " in output and "not tested" in output

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 from dataclasses import replace
 
 import pandas as pd
@@ -81,6 +82,21 @@ def test_a_setting_that_a_search_selects_has_no_value_of_its_own():
     found = unlike_protocols(protocols)
     assert [*found] == ["c"]
     assert "most rows: finetune.epochs 3 instead of searched, sweep unset instead" in found["c"]
+
+
+def test_a_searched_setting_is_not_the_declared_one():
+    """Of which no run has the value: a small network and a checkpoint have the same search."""
+    space = {"learning_rate": [0.001, 0.003], "adaptation": {"lora": {"epochs": [1, 2]}}}
+    sweep = {"trials": 2, "space": space}
+    small, checkpoint = (
+        {"finetune": {"learning_rate": rate, "epochs": epochs}, "sweep": sweep}
+        for rate, epochs in ((0.001, 6), (5e-05, 3))
+    )
+    alone = {"finetune": {"learning_rate": 5e-05}}
+    rows = {"small": small, "checkpoint": checkpoint, "alone": alone}
+    found = unlike_protocols({row: json.dumps(protocol) for row, protocol in rows.items()})
+    assert list(found) == ["alone"]
+    assert "finetune.learning_rate 5e-05 instead of searched" in found["alone"]
 
 
 def test_runs_are_counted_once_whatever_their_metrics():

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from harness.core.counting import number_of
 from harness.data.corpora.sources import (
     HubCorpus,
     MicroworldCorpus,
@@ -11,7 +12,7 @@ from harness.data.corpora.sources import (
     TaskCorpus,
 )
 from harness.exchange.checkpoints.card_data import Card, Step, Text
-from harness.experiment.recipe_defaults import resolve_pretrain
+from harness.experiment.recipe_defaults import is_small, resolve_pretrain
 from harness.models.checkpoints import files
 from harness.plan.costs import pretraining_cost
 from harness.plan.differences import flat_fields
@@ -58,6 +59,7 @@ def _of_run(card: Card) -> list[tuple[str, str]]:
         ("corpus", corpus_line(run.corpus)),
         ("licence of the corpus", corpus_licence(run.corpus)),
         ("tokenizer", f"{run.tokenizer.algorithm}, {_entries(card)} entries"),
+        *([] if run.budget.is_zero else _training(run)),
         *((name, f"{value:,.0f}") for name, value in figures.items() if value is not None),
         *([("FLOPs", f"{cost.flops:.3g}")] if cost.flops is not None else []),
     ]
@@ -71,8 +73,22 @@ def _of_run(card: Card) -> list[tuple[str, str]]:
 def _recipe(card: Card) -> str:
     if card.recipe not in RECIPES:
         return card.recipe or "not recorded with the stage"
-    changes = recipe_changes(card.run)
-    return f"{card.recipe}, with changes to: {', '.join(changes)}" if changes else card.recipe
+    changes, by_size = ", ".join(recipe_changes(card.run)), is_small(card.run)
+    recipe = f"{card.recipe}, with the settings of small networks" if by_size else card.recipe
+    if not changes:
+        return recipe
+    return (
+        f"{recipe} and changes to: {changes}"
+        if by_size
+        else f"{recipe}, with changes to: {changes}"
+    )
+
+
+def _training(run: Pretrain) -> list[tuple[str, str]]:
+    lengths = dict.fromkeys(str(phase.sequence_length) for phase in run.phases)
+    batch = f"{number_of(run.batch_size, 'sequence')} of {', then '.join(lengths)} tokens"
+    optimizer = f"{run.optimizer.kind}, learning rate {run.optimizer.learning_rate:g}"
+    return [("optimiser", optimizer), ("batch", batch)]
 
 
 def _entries(card: Card) -> str:

@@ -99,5 +99,6 @@ def _limits(card: Card) -> list[str]:
 
 def _citation(card: Card) -> list[str]:
     lines = [card.scores.citation] if card.scores and card.scores.citation else []
-    recipe = [recipe_line(card.recipe)] if card.recipe in RECIPES else []
+    pretrained_here = card.recipe in RECIPES and not card.run.model.checkpoint
+    recipe = [recipe_line(card.recipe)] if card.recipe and pretrained_here else []
     return [*recipe, *(f"Suite: {line}" for line in lines), SOFTWARE]

@@ -123,7 +123,22 @@ def test_changes_to_the_recipe_are_named() -> None:
     assert recipe_changes(run) == ["batch_size", "budget"]
     text = render(replace(CARD, run=run))
     assert "by the recipe bert with changes." in text
-    assert "| recipe | bert, with changes to: batch_size, budget |" in text
+    small = "bert, with the settings of small networks and changes to: batch_size, budget"
+    assert f"| recipe | {small} |" in text
+
+
+def test_a_card_states_the_settings_that_follow_a_small_size() -> None:
+    """Its learning rate, batch and lengths are not those of the recipe that it names."""
+    for name, optimiser, batch in (
+        ("base", "adamw, learning rate 0.0001", "256 sequences of 128, then 512 tokens"),
+        ("nano", "adamw, learning rate 0.002", "16 sequences of 32 tokens"),
+    ):
+        run = resolve_pretrain({"recipe": "bert", "size": SIZES[name].model_dump()})
+        text = render(replace(CARD, run=run))
+        assert f"| optimiser | {optimiser} |" in text and f"| batch | {batch} |" in text
+        assert ("with the settings of small networks" in text) == (name == "nano")
+    untrained = resolve_pretrain({"recipe": "bert", "budget": {"tokens": 0}})
+    assert "learning rate" not in render(replace(CARD, run=untrained))
 
 
 def test_only_the_micro_world_is_known_to_be_english() -> None:
@@ -138,6 +153,7 @@ def test_the_path_of_a_checkpoint_stays_private(tmp_path: Path) -> None:
     run = RECIPES["checkpoint"].model_copy(update={"model": model})
     text = render(replace(CARD, run=run, recipe="checkpoint", metrics={}))
     assert "theirs, imported without further training." in text
+    assert "Recipe An imported checkpoint" not in text
     assert str(tmp_path) not in text
     assert 'license: "other"' in text and "language" not in text
     names = ["google-bert/bert-base-cased", "gpt2", "/gone/secret/net", "../secret/net", "./net"]
