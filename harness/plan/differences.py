@@ -84,9 +84,9 @@ def is_within(path: str, holder: str) -> bool:
 def check_contract(differences: Differences, declared: frozenset[str]) -> None:
     """Checks that every difference is declared, or implied by what varies.
 
-    A recipe implies all fields of `pretrain`; a checkpoint, its objective; IMPLIED has the fields
-    that a small network's size, text, budget or positions determine; the kind of optimizer, the
-    space that is searched.
+    A recipe implies all fields of `pretrain`; a checkpoint, its objective; a nested run that only
+    some arms have, its fields; IMPLIED has the fields that a small network's size, text, budget or
+    positions determine; the kind of optimizer, the space that is searched.
 
     Args:
         differences: as `differing_fields` returns them.
@@ -101,6 +101,7 @@ def check_contract(differences: Differences, declared: frozenset[str]) -> None:
         if path not in declared
         and not ("pretrain.recipe" in differences and path.startswith("pretrain."))
         and not is_of_checkpoint(path, differences)
+        and not _is_of_own_run(path, differences, declared)
         and not _is_implied(path, differences)
         and not _is_searched_by_kind(path, differences)
     ]
@@ -130,6 +131,15 @@ def _is_implied(path: str, differences: Mapping[str, Any]) -> bool:
     field = path.removeprefix("pretrain.teacher.").removeprefix("pretrain.init_from.")
     causes = IMPLIED.get(field.removeprefix("pretrain."), ())
     return any(f".{cause}" in varied for cause in causes for varied in differences)
+
+
+def _is_of_own_run(path: str, differences: Differences, declared: frozenset[str]) -> bool:
+    """Whether a field is of a nested run that an axis gives to some arms by a field within it."""
+    run = next((run for run in NESTED_RUNS if is_within(path, run)), None)
+    if run is None or not any(is_within(one, run) for one in declared):
+        return False
+    inside = [row for one, row in differences.items() if is_within(one, run)]
+    return any(_is_absent(inside, arm) for arm in inside[0])
 
 
 def _is_searched_by_kind(path: str, differences: Differences) -> bool:
