@@ -17,6 +17,8 @@ NESTED_RUNS = ("pretrain.init_from", "pretrain.teacher")
 """Nested runs. If an arm has none, their fields are not listed for the other arms."""
 IMPLIED = {**BY_SIZE, "evaluate.protocol.max_sequence_length": POSITIONS}
 """Field to the fields of `pretrain` that determine it where it is not set."""
+OF_FINETUNING = frozenset(path for path in BY_SIZE if path.startswith("evaluate."))
+"""Settings that follow from the size of a network and that baselines do not read."""
 BUDGET = "pretrain.budget"
 SEARCHED = "searched ("
 """Start of the value of a field that is searched."""
@@ -27,14 +29,20 @@ _FIELDS_OF_A_CHECKPOINT = (
 
 
 def differing_fields(arms: Sequence[Arm]) -> dict[str, dict[str, Any]]:
-    """Dotted path to {arm: value}, for each field whose values differ between arms."""
+    """Dotted path to {arm: value}, for each field whose values differ between arms that read it."""
     flat = {
         arm.name: _pretrain_fields(arm) | dict(flat_fields("evaluate", arm.evaluate))
         for arm in arms
     }
     paths = dict.fromkeys(path for fields in flat.values() for path in fields)
     table = {path: {arm: fields.get(path) for arm, fields in flat.items()} for path in paths}
-    return {path: row for path, row in table.items() if len({repr(v) for v in row.values()}) > 1}
+    trained = {arm.name for arm in arms if not arm.is_baseline}
+    readers = dict.fromkeys(OF_FINETUNING, trained) if trained else {}
+    return {
+        path: row
+        for path, row in table.items()
+        if len({repr(row[arm]) for arm in readers.get(path, row)}) > 1
+    }
 
 
 def _pretrain_fields(arm: Arm) -> dict[str, Any]:

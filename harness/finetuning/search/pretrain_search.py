@@ -269,10 +269,7 @@ def best(trials: list[PretrainTrial]) -> PretrainTrial:
 def _not_searched(name: str) -> str:
     """What to do about a setting that has no place in a space."""
     if name == f"{OPTIMIZER}kind":
-        return (
-            f"{name} cannot be searched, but can be an axis of the grid; sweep.pretrain.optimizers "
-            "gives each kind a space of its own"
-        )
+        return f"{name} can be an axis of the grid; sweep.pretrain.optimizers gives each a space"
     if near_name(name, SEARCHED) or name.split(".")[0] not in Pretrain.model_fields:
         return unknown_name("the pretraining setting", name, SEARCHED)
     return (
@@ -286,9 +283,8 @@ def at_edge(name: str, search: PretrainSearch, value: Choice) -> bool:
     """Whether a chosen value lies on the edge of what was tried, beyond which may be better ones:
     the least or largest choice, or the outer tenth of a range. False if the arm of the search does
     not search the field."""
-    if name not in search.space:
+    if (found := search.space.get(name)) is None:
         return False
-    found = search.space[name]
     if isinstance(found, Range):
         return not 0.1 <= found.position(float(value)) <= 0.9
     numbers = _numbers(found)
