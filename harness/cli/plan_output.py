@@ -32,6 +32,7 @@ from harness.plan.differences import (
     differences_from_first,
     is_of_checkpoint,
     is_set_by,
+    is_within,
     shown,
 )
 from harness.plan.plan import Plan
@@ -212,7 +213,7 @@ def _differences(plan: Plan) -> Table:
 def _reason(path: str, plan: Plan) -> str:
     """What sets the field: an axis, `arms`; the base, where an arm has no such field; or the
     recipe, the checkpoint or a small size."""
-    if path in plan.declared:
+    if any(is_within(declared, path) for declared in plan.declared):  # of a whole nested run
         return _setters(path, plan)
     if is_given(plan.declaration, path):
         return "base"
@@ -232,7 +233,7 @@ def _setters(path: str, plan: Plan) -> str:
     names = [
         setter
         for setter, bundles in setters.items()
-        if any(is_set_by(path, name) for sets in bundles for name in sets)
+        if any(is_set_by(path, name) or is_within(name, path) for sets in bundles for name in sets)
     ]
     return ", ".join(names)
 

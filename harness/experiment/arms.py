@@ -65,6 +65,11 @@ class Arm:
         return [ADAPTATIONS[name] for name in branches] or [self.evaluate.adaptation]
 
     @property
+    def is_baseline(self) -> bool:
+        """Whether it has no network, so that nothing is fine-tuned."""
+        return self.pretrain.model.facts.kind == "baseline"
+
+    @property
     def has_one_run(self) -> bool:
         """Whether it has one pretraining run for any number of seeds: a checkpoint that is not
         pretrained further."""

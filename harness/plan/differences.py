@@ -17,6 +17,8 @@ NESTED_RUNS = ("pretrain.init_from", "pretrain.teacher")
 """Nested runs. If an arm has none, their fields are not listed for the other arms."""
 IMPLIED = {**BY_SIZE, "evaluate.protocol.max_sequence_length": POSITIONS}
 """Field to the fields of `pretrain` that determine it where it is not set."""
+OF_FINETUNING = frozenset(path for path in BY_SIZE if path.startswith("evaluate."))
+"""Settings that follow from the size of a network and that baselines do not read."""
 BUDGET = "pretrain.budget"
 SEARCHED = "searched ("
 """Start of the value of a field that is searched."""
@@ -27,14 +29,20 @@ _FIELDS_OF_A_CHECKPOINT = (
 
 
 def differing_fields(arms: Sequence[Arm]) -> dict[str, dict[str, Any]]:
-    """Dotted path to {arm: value}, for each field whose values differ between arms."""
+    """Dotted path to {arm: value}, for each field whose values differ between arms that read it."""
     flat = {
         arm.name: _pretrain_fields(arm) | dict(flat_fields("evaluate", arm.evaluate))
         for arm in arms
     }
     paths = dict.fromkeys(path for fields in flat.values() for path in fields)
     table = {path: {arm: fields.get(path) for arm, fields in flat.items()} for path in paths}
-    return {path: row for path, row in table.items() if len({repr(v) for v in row.values()}) > 1}
+    trained = {arm.name for arm in arms if not arm.is_baseline}
+    readers = dict.fromkeys(OF_FINETUNING, trained) if trained else {}
+    return {
+        path: row
+        for path, row in table.items()
+        if len({repr(row[arm]) for arm in readers.get(path, row)}) > 1
+    }
 
 
 def _pretrain_fields(arm: Arm) -> dict[str, Any]:
@@ -84,9 +92,9 @@ def is_within(path: str, holder: str) -> bool:
 def check_contract(differences: Differences, declared: frozenset[str]) -> None:
     """Checks that every difference is declared, or implied by what varies.
 
-    A recipe implies all fields of `pretrain`; a checkpoint, its objective; IMPLIED has the fields
-    that a small network's size, text, budget or positions determine; the kind of optimizer, the
-    space that is searched.
+    A recipe implies all fields of `pretrain`; a checkpoint, its objective; a nested run that only
+    some arms have, its fields; IMPLIED has the fields that a small network's size, text, budget or
+    positions determine; the kind of optimizer, the space that is searched.
 
     Args:
         differences: as `differing_fields` returns them.
@@ -101,6 +109,7 @@ def check_contract(differences: Differences, declared: frozenset[str]) -> None:
         if path not in declared
         and not ("pretrain.recipe" in differences and path.startswith("pretrain."))
         and not is_of_checkpoint(path, differences)
+        and not _is_of_own_run(path, differences, declared)
         and not _is_implied(path, differences)
         and not _is_searched_by_kind(path, differences)
     ]
@@ -130,6 +139,15 @@ def _is_implied(path: str, differences: Mapping[str, Any]) -> bool:
     field = path.removeprefix("pretrain.teacher.").removeprefix("pretrain.init_from.")
     causes = IMPLIED.get(field.removeprefix("pretrain."), ())
     return any(f".{cause}" in varied for cause in causes for varied in differences)
+
+
+def _is_of_own_run(path: str, differences: Differences, declared: frozenset[str]) -> bool:
+    """Whether a field is of a nested run that an axis gives to some arms by a field within it."""
+    run = next((run for run in NESTED_RUNS if is_within(path, run)), None)
+    if run is None or not any(is_within(one, run) for one in declared):
+        return False
+    inside = [row for one, row in differences.items() if is_within(one, run)]
+    return any(_is_absent(inside, arm) for arm in inside[0])
 
 
 def _is_searched_by_kind(path: str, differences: Differences) -> bool:

@@ -17,7 +17,7 @@ from harness.finetuning.search.space import (
     tried_text,
 )
 from harness.finetuning.search.sweep import Sweep
-from harness.plan.differences import flat_fields, is_declared
+from harness.plan.differences import OF_FINETUNING, flat_fields, is_declared
 from harness.plan.keys import without_nulls
 from harness.plan.plan import Plan
 from harness.tasks.perturbation import Perturbation
@@ -84,12 +84,13 @@ def _base(plan: Plan) -> Evaluate:
     """`evaluate` of the experiment, with the settings that the sizes of its arms determine, where
     all arms without a value of their own agree; for training on other tasks, where all arms do."""
     base = plan.experiment.evaluate
+    trained = [arm for arm in plan.arms if not arm.is_baseline] or plan.arms
     parts: dict[str, ConfigModel] = {"finetune": base.finetune, "protocol": base.protocol}
     for name, part in parts.items():
         shared: dict[str, Any] = {}
         for field in type(part).model_fields:
             path = f"evaluate.{name}.{field}"
-            own = [getattr(arm.evaluate, name) for arm in plan.arms if not is_declared(path, [arm])]
+            own = [getattr(arm.evaluate, name) for arm in trained if not is_declared(path, [arm])]
             values = {getattr(one, field) for one in own}
             shared |= {field: values.pop()} if len(values) == 1 else {}
         parts[name] = part.model_copy(update=shared)
@@ -114,6 +115,7 @@ def _exceptions(plan: Plan) -> dict[str, object]:
             f"{path} {_listed(value)}"
             for path, value in fields.items()
             if base.get(path) != value and not (arm.sweep.trials and path in of_all)
+            if not (arm.is_baseline and f"evaluate.{path}" in OF_FINETUNING)
         ]
         if changed:
             exceptions[f"except {arm.name}"] = ", ".join(changed)

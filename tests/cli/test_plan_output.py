@@ -49,6 +49,13 @@ def test_what_sets_a_field_where_recipe_and_size_vary() -> None:
     assert cells(output, "evaluate.finetune.learning_rate")[0] == "size"
 
 
+@pytest.mark.parametrize("path", ["pretrain.init_from", "pretrain.init_from.objective"])
+def test_a_run_that_an_axis_gives_is_set_by_it(path: str) -> None:
+    value = {"objective": "clm"} if path == "pretrain.init_from" else "clm"
+    grid = {"start": {"none": {}, "clm": {"pretrain.batch_size": 8, path: value}}}
+    assert cells(printed(planned(grid=grid)), "pretrain.init_from")[0] == "axis"
+
+
 def test_many_arms_show_which_differences_follow_from_the_recipe() -> None:
     grid = {
         "pretrain.recipe": ["bert", "roberta"],

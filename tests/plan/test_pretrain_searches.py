@@ -202,7 +202,7 @@ def test_a_searched_setting_is_refused_beside_intermediate_tasks_too() -> None:
 
 def test_arms_that_are_not_searched_may_have_a_setting_of_their_own() -> None:
     own = {"pretrain.recipe": "cbow", "pretrain.optimizer.learning_rate": 0.05}
-    grid = {"how": {"searched": {"pretrain.batch_size": 8}, "static": own}}
+    grid: dict[str, Any] = {"how": {"searched": {"pretrain.batch_size": 8}, "static": own}}
     arms = {arm.name: arm for arm in plan(grid=grid).arms}
     assert arms["static"].pretrain.optimizer.learning_rate == 0.05
     grid["how"]["searched"] |= {"pretrain.optimizer": {"learning_rate": 1e-3}}

@@ -268,6 +268,8 @@ def best(trials: list[PretrainTrial]) -> PretrainTrial:
 
 def _not_searched(name: str) -> str:
     """What to do about a setting that has no place in a space."""
+    if name == f"{OPTIMIZER}kind":
+        return f"{name} can be an axis of the grid; sweep.pretrain.optimizers gives each a space"
     if near_name(name, SEARCHED) or name.split(".")[0] not in Pretrain.model_fields:
         return unknown_name("the pretraining setting", name, SEARCHED)
     return (

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from harness.finetuning.search.space import most_epochs, num_points
+from harness.finetuning.search.pretrain_search import PretrainSearch
+from harness.finetuning.search.space import most_epochs, num_points, ranges_of
 from harness.finetuning.search.sweep import PRUNER_STARTUP, Sweep
 from harness.plan.plan import Plan
 
@@ -11,7 +12,16 @@ ETA = 3
 
 
 def unsuited_sampler(plan: Plan) -> Iterator[str]:
-    """A grid of another size, and a pruner that never prunes."""
+    """A grid of another size, random trials of the same points, and a pruner that never prunes."""
+    if before := plan.experiment.sweep.pretrain:
+        cells = max(map(num_points, before.spaces))
+        yield from _other_size("sweep.pretrain", before, cells)
+        is_listed = not any(map(ranges_of, before.spaces))
+        if before.sampler == "random" and is_listed and before.trials > cells:
+            yield (
+                f"sweep.pretrain: {before.trials} random trials of {cells} points try some of them "
+                f"again, with equal results; take the sampler grid with {cells} trials"
+            )
     sweep = next(iter(plan.searches.values()), Sweep())
     if not sweep.trials:
         return
@@ -22,11 +32,17 @@ def unsuited_sampler(plan: Plan) -> Iterator[str]:
         )
     yield from _needless_pruner(plan, sweep.pruner)
     cells = max(num_points(one.space) for one in plan.searches.values())
-    if sweep.sampler == "grid" and sweep.trials != cells:
-        shown = "in random order" if sweep.trials < cells else "each once"
+    yield from _other_size("sweep", sweep, cells)
+
+
+def _other_size(field: str, search: Sweep | PretrainSearch, cells: int) -> Iterator[str]:
+    """A grid of `cells` points with another number of trials."""
+    trials = search.trials
+    if search.sampler == "grid" and trials != cells:
+        shown = "in random order" if trials < cells else "each once"
         yield (
-            f"sweep: {sweep.trials} trials for a grid of {cells} points, of which "
-            f"{min(cells, sweep.trials)} are tried {shown}; set sweep.trials to {cells} for all"
+            f"{field}: {trials} trials for a grid of {cells} points, of which "
+            f"{min(cells, trials)} are tried {shown}; set {field}.trials to {cells} for all"
         )
 
 

@@ -57,6 +57,10 @@ def search(**fields: Any) -> PretrainSearch:
         ({"optimizers": {"adamw": {"kind": ["adamw", "lamb"]}}}, "the field of adamw 'kind'"),
         ({"optimizers": {"adamw": {"beta1": [0.9]}}}, "optimizer.beta1 needs two choices or more"),
         (
+            {"space": {"optimizer.kind": ["adamw", "lamb"]}},
+            "sweep.pretrain.optimizers gives each a space",
+        ),
+        (
             {"optimizers": {"lamb": {"learning_rate": [0.1, 0.2]}}},
             "optimizer.learning_rate is searched for all arms and for lamb",
         ),

@@ -343,6 +343,23 @@ def test_samplers_and_trials(sweep: Any, words: str) -> None:
     assert len(lines) == bool(words) and words in " ".join(lines)
 
 
+@pytest.mark.parametrize(
+    ("trials", "sampler", "words"),
+    [
+        (2, "grid", "sweep.pretrain: 2 trials for a grid of 4 points, of which 2 are tried in ran"),
+        (4, "grid", ""),
+        (9, "grid", "set sweep.pretrain.trials to 4"),
+        (4, "random", ""),
+        (9, "random", "9 random trials of 4 points try some of them again, with equal results"),
+    ],
+)
+def test_samplers_and_trials_of_pretraining(trials: int, sampler: str, words: str) -> None:
+    space = {"batch_size": [8, 16], "optimizer.learning_rate": [1e-3, 2e-3]}
+    search = {"trials": trials, "sampler": sampler, "space": space}
+    lines = found("unsuited_sampler", planned(sweep={"pretrain": search}))
+    assert len(lines) == bool(words) and words in " ".join(lines)
+
+
 def test_a_pruner_without_enough_trials_is_found() -> None:
     sweep = {"trials": 5, "sampler": "tpe", "pruner": "median", "space": SPACE}
     (line,) = found("unsuited_sampler", planned(sweep=sweep))
