@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from harness.data import python_stdlib
+from harness.data.corpora.local_files import found_files
 from harness.data.corpora.size import corpus_size, expected_bytes
 from harness.data.corpora.sources import (
     LocalCorpus,
@@ -53,10 +54,11 @@ def _expected_tokens(corpus: SingleCorpus) -> float | None:
 
 
 def corpus_lines(plan: Plan) -> Iterator[str]:
-    """A line on each corpus of local files, and each mixture: files, documents, tokens, passes.
+    """A line on each corpus of local files, and each mixture: files, documents, tokens, passes;
+    without the first two where there are no files, as beside an archive.
 
     Raises:
-        ValueError: the files are missing, or not in the declared format.
+        ValueError: the files are not in the declared format.
     """
     arms: dict[LocalCorpus | MixedCorpus, list[Arm]] = {}
     for arm in plan.arms:
@@ -66,7 +68,7 @@ def corpus_lines(plan: Plan) -> Iterator[str]:
         if isinstance(corpus, MixedCorpus):
             name, size = f"mixture of {', '.join(corpus.sources)}", []
         else:
-            name, size = _name(corpus), list(_size(corpus))
+            name, size = _name(corpus), list(_size(corpus)) if found_files(corpus) else []
         parts = [*size, _tokens(plan, users)]
         if read := [found for arm in users if (found := passes(plan, arm))]:
             parts.append(f"read {_range(read)} times by the budget")

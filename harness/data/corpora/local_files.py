@@ -41,27 +41,32 @@ def corpus_files(corpus: LocalCorpus) -> list[Path]:
     """
     if isinstance(corpus, StdlibCorpus):
         return python_stdlib.files("train")
-    path = user_path(corpus.path)
-    if file_exists(path):
-        _check_suffix(path, corpus.source)
-        return [path]
-    endings = [SUFFIXES[corpus.source]]
-    if corpus.source != "parquet":
-        endings += [endings[0] + compressed for compressed in COMPRESSED]
-    of_folder = folder_exists(path)
-    files = sorted(
-        file
-        for file in matching(corpus.path)
-        if not of_folder or file.name.endswith(tuple(endings))
-    )
+    files = found_files(corpus)
     if not files:
         raise ValueError(
-            f"corpus.path must name a {' or '.join(endings)} file, a folder of them or a glob "
-            f"pattern, but {corpus.path!r} matches no file{searched_from(path)}"
+            f"corpus.path must name a {' or '.join(_endings(corpus.source))} file, a folder of "
+            f"them or a glob pattern, but {corpus.path!r} matches no file"
+            f"{searched_from(user_path(corpus.path))}"
         )
     for file in files:
         _check_suffix(file, corpus.source)
     return files
+
+
+def found_files(corpus: LocalCorpus) -> list[Path]:
+    """The files of a local corpus, sorted, also of another format; empty if there are none."""
+    if isinstance(corpus, StdlibCorpus):
+        return python_stdlib.files("train")
+    path = user_path(corpus.path)
+    if file_exists(path):
+        return [path]
+    endings = tuple(_endings(corpus.source)) if folder_exists(path) else ""
+    return sorted(file for file in matching(corpus.path) if file.name.endswith(endings))
+
+
+def _endings(source: str) -> list[str]:
+    ending = SUFFIXES[source]
+    return [ending, *(ending + one for one in COMPRESSED if source != "parquet")]
 
 
 def matching(path: str) -> Iterator[Path]:

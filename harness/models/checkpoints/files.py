@@ -168,7 +168,11 @@ def read_config(folder: Path) -> dict[str, Any]:
 def _read_object(file: Path) -> dict[str, Any]:
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
+        raise ValueError(
+            f"{file} must be readable, but: {error.strerror}{searched_from(file)}"
+        ) from error
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{file} is not JSON: {error}") from error
     if not isinstance(content, dict):
         raise ValueError(f"{file} must be a JSON object")

@@ -33,6 +33,7 @@ from harness.execution.restored import forget_partial
 from harness.finetuning.augmentation import outputs_folder, save_texts
 from harness.finetuning.distillation import TEXTS, Augmentation
 from harness.finetuning.soft_targets import OUTPUTS
+from harness.plan.learned_vocabularies import TRAIN_TOKENS, VOCAB_SIZE
 from harness.store.declared import Declared, keep_declared, read_declared
 from harness.store.looks import MadeLook, keep_looks, read_looks
 from harness.store.recorded import recorded_experiments
@@ -64,8 +65,12 @@ def study_in(folder: Path, **changes: Any) -> Study:
     return harness.declare({**EXPERIMENT, **changes}, store=folder)
 
 
-def fill(study: Study) -> Study:
-    """Records made-up results of all stages, with weights and tokens."""
+def fill(study: Study, **counted: float) -> Study:
+    """Records made-up results of all stages, with weights and tokens.
+
+    Args:
+        counted: further metrics of each stage.
+    """
     store = study.store
     for number, (key, stage) in enumerate(study.plan.stages.items()):
         out = store.root / "made" / key
@@ -74,6 +79,7 @@ def fill(study: Study) -> Study:
         MAKERS.get(stage.kind, lambda out, number: None)(out, number)
         metrics = {"seconds": 1.5, "validation/accuracy": 0.5 + number / 1000}
         metrics["validation_loss"] = float("nan") if number % 2 else 2.0
+        metrics |= counted
         spec = {**stage.spec, "parents": stage.parents}
         store.record(key, stage.kind, stage.label, spec, metrics, out, f"made by {number}", "why")
     keep_declared(store.root, study.name, DECLARED)
@@ -520,6 +526,22 @@ def test_variants_and_overrides_need_not_be_given_again(tmp_path: Path) -> None:
         2,
         f"there is no file {tmp_path / 'absent'}\n",
     )
+
+
+def test_a_report_needs_no_files_of_an_own_corpus(tmp_path: Path) -> None:
+    text, file, out = (tmp_path / name for name in ("own.txt", "kept.yaml", "stages.tar.xz"))
+    text.write_text("A cat sat on a mat.\n\n" * 400)
+    pretrain = EXPERIMENT["pretrain"] | {"corpus": {"source": "text", "path": str(text)}}
+    file.write_text(yaml.safe_dump(EXPERIMENT | {"pretrain": pretrain}))
+    counted = {VOCAB_SIZE: 99.0, TRAIN_TOKENS: 2_800.0}
+    write_archive(fill(Study.load(file, (), tmp_path / "runs"), **counted).results, out)
+    arguments = ["report", str(file), "--archive", str(out), "--out", str(tmp_path / "report")]
+    for size in ("1 file, 400 documents, 2,400 words, 0.01 MB, ", ""):
+        result = CliRunner().invoke(app, arguments)
+        assert result.exit_code == 0, result.output
+        page = (tmp_path / "report" / "README.md").read_text()
+        assert f"own.txt: {size}2,800 tokens for training, read" in page
+        text.unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize("override", ["plugins=[planted]", " plugins = \n- planted"])

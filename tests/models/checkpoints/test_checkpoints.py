@@ -636,6 +636,8 @@ def test_problems_of_files_are_seen_without_loading(
     assert "neither" in files.problem(folder)
     (folder / "config.json").write_text("[")
     assert "is not JSON" in files.problem(folder)
+    with pytest.raises(ValueError, match=r"config\.json must be readable, but: No such file"):
+        files.read_config(tmp_path / "absent")
 
 
 def test_the_fingerprint_is_of_the_content_alone(tmp_path: Path) -> None:
