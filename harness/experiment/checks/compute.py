@@ -24,12 +24,27 @@ def device_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
 def _unsharded(arms: Sequence[Arm]) -> str:
     """Why weights cannot be divided among devices; empty if they can."""
     for run, name in _trained_runs(arms):
+        why = ""
         if run.optimizer.kind not in ELEMENTWISE:
-            return (
-                f"compute.strategy must be ddp or auto with the optimizer {run.optimizer.kind}, as "
-                f"in {name}, whose updates depend on whole matrices, but is fsdp; change one"
+            why = (
+                f"with the optimizer {run.optimizer.kind}, as in {name}, whose updates depend on "
+                "whole matrices"
             )
+        elif _learns_attention_alone(run):
+            why = (
+                f"for a student that learns attention alone, as in {name}, because its last layer "
+                "gets no gradient from above, for which its weights would be gathered"
+            )
+        if why:
+            return f"compute.strategy must be ddp or auto {why}, but is fsdp; change one"
     return ""
+
+
+def _learns_attention_alone(run: Pretrain) -> bool:
+    """Whether no loss reads the states of the last layer, as in MiniLM."""
+    last = run.objectives[-1]
+    others = last.sentence_pair != "none" or last.span_boundary
+    return bool(last.distillation and last.distillation.of_attention_alone and not others)
 
 
 def small_batch(arms: Sequence[Arm], devices: int, num_nodes: int = 1) -> str:
