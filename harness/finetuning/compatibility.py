@@ -25,8 +25,6 @@ WRITING = ("causal", "prefix", "encoder_decoder")
 """Representations that generate text from left to right."""
 OF_TOKENS = ("extraction", "tagging", "coreference")
 """Kinds of tasks whose answers are about single words."""
-WIDTHS = ("hidden_size", "d_model", "dim")
-"""Names of the hidden size in `config.json`."""
 
 
 def answered_as_text(task: Task, protocol: Protocol) -> bool:
@@ -204,8 +202,7 @@ def _width(run: Pretrain) -> int:
     if not run.model.checkpoint:
         return run.size.hidden_size
     folder = _folder(run)
-    config = files.read_config(folder) if folder else {}
-    return int(next((config[name] for name in WIDTHS if config.get(name)), 0))
+    return files.hidden_size(files.read_config(folder)) if folder else 0
 
 
 def _family(run: Pretrain) -> str:

@@ -9,6 +9,7 @@ Ranks meet, and plans count devices, without Lightning and sharded tensors, whic
 import os
 import socket
 import time
+from collections import Counter
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -206,11 +207,23 @@ def shard(module: nn.Module, device: str) -> nn.Module:
 
     whole_module = deepcopy(module)
     mesh = init_device_mesh(device, (num_ranks(),))
-    for layer in reversed(list(module.modules())):  # the inner ones first
-        if type(layer).__name__.endswith(LAYER_NAMES):
-            fully_shard(layer, mesh=mesh)
+    for layer in _separate_layers(module):
+        fully_shard(layer, mesh=mesh)
     fully_shard(module, mesh=mesh)
     return whole_module
+
+
+def _separate_layers(module: nn.Module) -> list[nn.Module]:
+    """The layers that share no weights with other modules, the inner ones first: FSDP2 takes each
+    weight in one group alone, so that shared ones are left to that of the whole module."""
+    parts = list(module.modules())
+    users = Counter(id(weight) for part in parts for weight in part.parameters(recurse=False))
+    return [
+        layer
+        for layer in reversed(parts)
+        if type(layer).__name__.endswith(LAYER_NAMES)
+        and all(users[id(weight)] == 1 for weight in layer.parameters())
+    ]
 
 
 def whole(tree: Any) -> Any:

@@ -276,6 +276,7 @@ class PretrainingModule(pl.LightningModule):
         self.on_save_checkpoint(state)
         copy.on_load_checkpoint(state)
         copy.load_state_dict(distributed.whole(self.state_dict()))
+        copy.is_compiled = self.is_compiled
         return copy
 
     def figures(self) -> dict[str, float]:

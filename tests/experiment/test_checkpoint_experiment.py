@@ -373,6 +373,9 @@ def test_a_tokenizer_with_more_tokens_than_embeddings_is_found_while_planning(
     file.write_text("[" * 100_000)
     with pytest.raises(DeclarationError, match="must be a tokenizer's, but: Recursion"):
         load_plan(experiment)
+    file.write_text((bert / "tokenizer.json").read_text().replace('"type":', '"later":'))
+    with pytest.raises(DeclarationError, match="cannot be read: data did not match any variant"):
+        load_plan(experiment)
 
 
 def test_an_id_on_the_hub_without_commit_can_be_planned(tmp_path: Path) -> None:

@@ -63,6 +63,17 @@ def test_equal_layers_share_a_graph_without_a_mask_of_causal_attention(
     assert not layers  # those of the validation after it are not compiled again
 
 
+def test_the_whole_copy_of_a_sharded_module_was_compiled_as_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its figures are those of the run."""
+    compile_by(monkeypatch, lambda graph, _: graph.forward)
+    work = workload()
+    module = trained(work, tmp_path, Compute(compile=True))
+    module.unsharded = (PretrainingModule(work.learner(), work.spec, work.steps, seed=0),)
+    assert module.whole().figures() == module.figures()
+
+
 def test_a_process_compiles_the_networks_of_many_families(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

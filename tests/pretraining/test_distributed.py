@@ -42,6 +42,8 @@ STEPS = 8
 SIZE = Size(num_layers=2, hidden_size=16, num_heads=2, intermediate_size=32)
 ARMS = {"mlm": "bert", "clm": "gpt2", "rtd": "electra", "span_corruption": "t5", "mlm_nsp": "bert"}
 """Objective to family."""
+SHARED = ("span_corruption", "t5_shared")
+"""Objective, and a network whose encoder and decoder share layers."""
 TOKENIZER = Tokenizer(vocab_size=80, sentinels=10)
 
 
@@ -69,12 +71,16 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def make_spec(objective: str) -> Pretrain:
-    """A run without dropout, of rows that two processes cannot divide evenly."""
+def make_spec(objective: str, model: str = "") -> Pretrain:
+    """A run without dropout, of rows that two processes cannot divide evenly.
+
+    Args:
+        model: key of MODELS; empty: that of ARMS.
+    """
     pairs = objective.endswith("nsp")
     no_dropout = {"dropout": 0.0, "attention_dropout": 0.0, "max_position": 64}
     return Pretrain(
-        model=MODELS[ARMS[objective]].model_copy(update=no_dropout),
+        model=MODELS[model or ARMS[objective]].model_copy(update=no_dropout),
         size=SIZE,
         objective=OBJECTIVES[objective],
         tokenizer=TOKENIZER,
@@ -131,6 +137,7 @@ def train_together(
     """Runs of two processes: of each arm, sharded, and two that continue a run of one process."""
     found = {arm: train(make_spec(arm), data, folder / arm, DDP) for arm in arms}
     found["fsdp"] = train(make_spec(arms[0]), data, folder / "fsdp", FSDP)
+    found["shared"] = train(make_spec(*SHARED), data, folder / "shared", FSDP)
     train(make_spec(arms[0]), data, folder / "passed", DDP, stop=4)
     train(make_spec(arms[0]), data, folder / "passed", FSDP, stop=6)
     assert cast(Any, rank_zero_only).rank == rank  # of Lightning, whose callbacks write once
@@ -141,14 +148,15 @@ def train_together(
     "arms", [("mlm_nsp",), pytest.param(tuple(ARMS), marks=pytest.mark.campaign)], ids=len
 )
 def test_two_processes_train_as_one(data: Path, tmp_path: Path, arms: tuple[str, ...]) -> None:
-    """With uneven shares, whole or sharded weights; and a run that one process begins, two
-    continue with whole and then sharded weights, and one ends."""
+    """With uneven shares, whole or sharded weights, also of layers that share them; and a run that
+    one process begins, two continue with whole and then sharded weights, and one ends."""
     passed, first = tmp_path / "passed", arms[0]
     train(make_spec(first), data, passed, ONE, stop=2)
     ranks = distributed.Ranks(2, tmp_path / "ranks")
     two = on_ranks(partial(train_together, arms, data, tmp_path), ranks, DDP)
     two["passed"] = train(make_spec(first), data, passed, ONE)
     one = {arm: train(make_spec(arm), data, tmp_path / "one" / arm, ONE) for arm in arms}
+    one["shared"] = train(make_spec(*SHARED), data, tmp_path / "one" / "shared", ONE)
     for name, figures in two.items():
         expected = one.get(name, one[first])
         assert len(expected["train"]) == STEPS and figures.keys() == expected.keys()

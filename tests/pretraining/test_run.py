@@ -561,6 +561,24 @@ def test_a_budget_in_seconds_may_have_more_warmup_than_timed_updates(
     assert run(make_spec(budget=Budget(seconds=0.3), phases=(ONE,), schedule=slow))["steps"] > 5
 
 
+@pytest.mark.usefixtures("fast_clock")
+def test_the_timed_updates_begin_and_end_where_the_loss_is_read(
+    run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Elsewhere, a GPU may still compute updates before, whose time would count, too."""
+    monkeypatch.setattr("harness.pretraining.run.TIMED_STEPS", 4)
+    read: list[int] = []
+    extend = PretrainingModule._extend_curve
+
+    def noted(module: PretrainingModule, *args: float) -> None:
+        read.append(module.global_step)
+        extend(module, *args)
+
+    monkeypatch.setattr(PretrainingModule, "_extend_curve", noted)
+    run(make_spec(budget=Budget(seconds=0.3), phases=(ONE,)))
+    assert read[:2] == [2, 4]
+
+
 def test_going_on_from_another_run_starts_with_its_weights(run: Runner, tmp_path: Path) -> None:
     first = make_spec()
     run(first, "first")

@@ -14,6 +14,7 @@ from typing import Any
 from tokenizers import Tokenizer, decoders, processors
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
+from harness.data.tokenizers.json_file import reason
 from harness.data.tokenizers.saved_class import is_overruled
 
 SUBSTITUTES = {
@@ -23,8 +24,6 @@ SUBSTITUTES = {
     "mask_token": ("unk_token", "pad_token"),  # used for masked models only, which have one
 }
 """Role to the roles whose token replaces a missing one, in order of preference."""
-PANIC = "PanicException"
-"""What Rust's code raises where it did not expect an error: no `Exception`, and not importable."""
 MAX_TOKENS = 2**21
 """More than any vocabulary has; saving a tokenizer takes memory for all numbers it skips."""
 ROLES = ("bos_token", "eos_token", "unk_token", *SUBSTITUTES)
@@ -73,11 +72,8 @@ def _load(folder: Path) -> PreTrainedTokenizerFast:
             # fails without the token of unknown text, or those of its template
             found.backend_tokenizer.encode("a ☃")
             found.backend_tokenizer.encode("a ☃", "a")
-    except BaseException as error:  # converters raise many types for malformed files
-        if not isinstance(error, Exception) and type(error).__name__ != PANIC:
-            raise
-        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        raise ValueError(f"the tokenizer in {folder} cannot be read: {reason}") from error
+    except BaseException as error:
+        raise ValueError(f"the tokenizer in {folder} cannot be read: {reason(error)}") from error
     if not isinstance(found, PreTrainedTokenizerFast):
         raise ValueError(
             f"the tokenizer in {folder} is a {type(found).__name__}, not a fast tokenizer: convert "

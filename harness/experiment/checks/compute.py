@@ -17,26 +17,41 @@ def device_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
     compute = experiment.compute
     if compute.devices != "auto" and (why := small_batch(arms, compute.devices, compute.num_nodes)):
         yield ("compute", "devices"), why
-    if experiment.compute.strategy == "fsdp" and (why := _unsharded_optimizer(arms)):
+    if experiment.compute.strategy == "fsdp" and (why := _unsharded(arms)):
         yield ("compute", "strategy"), why
 
 
-def _unsharded_optimizer(arms: Sequence[Arm]) -> str:
+def _unsharded(arms: Sequence[Arm]) -> str:
     """Why weights cannot be divided among devices; empty if they can."""
-    kinds = {run.optimizer.kind: name for run, name in _trained_runs(arms)}
-    whole = next((kind for kind in kinds if kind not in ELEMENTWISE), None)
-    if whole is None:
-        return ""
-    return (
-        f"compute.strategy must be ddp or auto with the optimizer {whole}, as in {kinds[whole]}, "
-        "whose updates depend on whole matrices, but is fsdp; change one"
-    )
+    for run, name in _trained_runs(arms):
+        why = ""
+        if run.optimizer.kind not in ELEMENTWISE:
+            why = (
+                f"with the optimizer {run.optimizer.kind}, as in {name}, whose updates depend on "
+                "whole matrices"
+            )
+        elif _learns_attention_alone(run):
+            why = (
+                f"for a student that learns attention alone, as in {name}, because its last layer "
+                "gets no gradient from above, for which its weights would be gathered"
+            )
+        if why:
+            return f"compute.strategy must be ddp or auto {why}, but is fsdp; change one"
+    return ""
+
+
+def _learns_attention_alone(run: Pretrain) -> bool:
+    """Whether no loss reads the states of the last layer, as in MiniLM."""
+    last = run.objectives[-1]
+    others = last.sentence_pair != "none" or last.span_boundary
+    return bool(last.distillation and last.distillation.of_attention_alone and not others)
 
 
 def small_batch(arms: Sequence[Arm], devices: int, num_nodes: int = 1) -> str:
     """Why no batch can be divided among so many devices of so many nodes; empty if all can."""
     number = devices * num_nodes
-    size, run = min(_batch_sizes(arms), default=(number, ""))
+    sizes = ((run.batch_size, name) for run, name in _trained_runs(arms))
+    size, run = min(sizes, default=(number, ""))
     if size >= number:
         return ""
     all_nodes, given = "", f"{devices}"
@@ -48,21 +63,14 @@ def small_batch(arms: Sequence[Arm], devices: int, num_nodes: int = 1) -> str:
     )
 
 
-def _batch_sizes(arms: Sequence[Arm]) -> Iterator[tuple[int, str]]:
-    """Sequences in a batch of each run that pretrains, and what the run is."""
-    for run, name in _trained_runs(arms):
-        yield run.batch_size, name
-    for arm in arms:
-        for step in arm.evaluate.continued_pretraining:
-            size = step.batch_size or arm.pretrain.batch_size
-            yield size, f"the continued pretraining of {arm.name!r}"
-
-
 def _trained_runs(arms: Sequence[Arm]) -> Iterator[tuple[Pretrain, str]]:
-    """Each run that pretrains, and what it is."""
+    """Each run that pretrains, also further, and what it is."""
     for arm in arms:
         run = arm.pretrain
         for path, other in earlier_runs(run):
             yield other, f"the {named_role(path)} of {arm.name!r}"
         if not (run.model.checkpoint or run.budget.is_zero):
             yield run, f"the pretraining of {arm.name!r}"
+        for step in arm.evaluate.continued_pretraining:
+            size = {"batch_size": step.batch_size or run.batch_size}
+            yield run.model_copy(update=size), f"the continued pretraining of {arm.name!r}"

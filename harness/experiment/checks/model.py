@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.core.config import unknown_name
+from harness.data.tokenizers import json_file
 from harness.experiment.arms import Arm
 from harness.experiment.checks.grid import Problems
 from harness.models import FAMILY_FIELDS
@@ -75,12 +76,13 @@ def data_problems(arm: Arm) -> Problems:
 
 
 def _token_problems(folder: Path, config: Mapping[str, Any]) -> Problems:
-    """Tokens without an embedding."""
+    """A tokenizer that cannot be read, and tokens without an embedding."""
     size, tokenizer = config.get("vocab_size"), folder / "tokenizer.json"
     if not isinstance(size, int) or not tokenizer.is_file():
         return
     try:
         largest = files.largest_token(tokenizer)
+        json_file.read(tokenizer)
     except ValueError as error:
         yield KEYS, f"pretrain.model.checkpoint: {error}"
         return

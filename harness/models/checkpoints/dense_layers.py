@@ -98,6 +98,13 @@ def _tensors(file: Path) -> dict[str, Tensor]:
     try:
         if file.suffix == ".safetensors":
             return load_file(file)
-        return dict(torch.load(file, map_location="cpu", weights_only=True))
+        weights = dict(torch.load(file, map_location="cpu", weights_only=True))
     except UNREADABLE as error:
         raise ValueError(f"{file} cannot be loaded: {reason(error)}") from error
+    for name, weight in weights.items():
+        if not (isinstance(name, str) and isinstance(weight, Tensor)):
+            raise ValueError(
+                f"{file} must hold tensors by their names, but {name!r} is a "
+                f"{type(weight).__name__}: save the model again, as safetensors"
+            )
+    return weights

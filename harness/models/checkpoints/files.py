@@ -37,6 +37,8 @@ BESIDE = (INDEX, "generation_config.json")
 """Files that only an export copies."""
 SHIFTED = ("camembert", "data2vec-text", "esm", "ibert", "longformer", "luke", "mpnet", "xmod")
 """Model types beside RoBERTa's whose first position comes after the id of padding, mostly 1."""
+WIDTHS = ("hidden_size", "d_model", "dim", "n_embd")
+"""Names that configurations have for the hidden size."""
 IMPORT_VERSION = 2
 """Raised when the import of the same files changes; part of every fingerprint."""
 OVERRULED_VERSION = 3
@@ -262,3 +264,9 @@ def positions(config: Mapping[str, Any]) -> float:
     before_first = max(2, padding + 1) if isinstance(padding, int) else 2
     offset = before_first if "roberta" in kind or kind in SHIFTED else 0
     return given[0] - offset if given and given[0] > 0 else math.inf
+
+
+def hidden_size(config: Mapping[str, Any]) -> int:
+    """Width of the states; 0 if the configuration has none."""
+    given = (config.get(name) for name in WIDTHS)
+    return next((width for width in given if isinstance(width, int) and width > 0), 0)

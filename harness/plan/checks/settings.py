@@ -12,8 +12,6 @@ from harness.plan.differences import flat_fields, is_declared
 from harness.plan.plan import Plan
 from harness.pretraining.recipes import small_sizes
 
-WIDTHS = ("hidden_size", "dim", "n_embd", "d_model")
-"""Names of the hidden size in configurations of transformers."""
 SETTINGS = tuple(path for path in small_sizes.IMPLIED if path.startswith("evaluate."))
 """Fields of `evaluate` that the size of a network determines where they are not set."""
 LEARNING_RATE = "evaluate.finetune.learning_rate"
@@ -72,8 +70,7 @@ def _width(arm: Arm) -> int:
     folder = files.found(model.checkpoint, model.revision) if model.checkpoint else None
     if folder is None or files.problem(folder):
         return 0
-    config = files.read_config(folder)
-    return next((int(config[name]) for name in WIDTHS if name in config), 0)
+    return files.hidden_size(files.read_config(folder))
 
 
 def shared_learning_rate(plan: Plan) -> Iterator[str]:

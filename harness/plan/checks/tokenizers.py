@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from harness.data.tokenizers import json_file
 from harness.experiment.arms import Arm
 from harness.models.checkpoints import files
 from harness.plan.plan import Plan
@@ -58,17 +59,26 @@ def _of_checkpoint(arm: Arm) -> tuple[float, float] | None:
 
 def fertility(folder: Path, texts: Sequence[str]) -> tuple[float, float] | None:
     """Tokens of the tokenizer in `folder` per word of `texts` (Rust et al. 2021, "How Good is Your
-    Tokenizer?", ACL), and the share of unknown tokens; null without words. Words and punctuation
-    marks are those of BERT's basic tokenizer, to which each Chinese character is a word."""
-    from tokenizers import Tokenizer, normalizers, pre_tokenizers
+    Tokenizer?", ACL), and the share of unknown tokens; null without words, and where the file alone
+    is not enough, as without a token of unknown text. Words and punctuation marks are those of
+    BERT's basic tokenizer, to which each Chinese character is a word.
+
+    Raises:
+        ValueError: as `json_file.read`.
+    """
+    from tokenizers import normalizers, pre_tokenizers
 
     clean = normalizers.BertNormalizer(strip_accents=False, lowercase=False)
     split = pre_tokenizers.BertPreTokenizer().pre_tokenize_str
     num_words = sum(len(split(clean.normalize_str(text))) for text in texts)
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer = json_file.read(folder / "tokenizer.json")
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    encoded = tokenizer.encode_batch([*texts], add_special_tokens=False)
+    try:
+        encoded = tokenizer.encode_batch([*texts], add_special_tokens=False)
+    except BaseException as error:
+        json_file.reason(error)  # raises what is no error of the tokenizer
+        return None
     ids = [token for one in encoded for token in one.ids]
     unknown = _unknown_id(tokenizer)
     return (len(ids) / num_words, ids.count(unknown) / len(ids)) if num_words and ids else None

@@ -54,3 +54,9 @@ class Distillation(ConfigModel):
     def relation_weight(self) -> float:
         """Of the relations, read as the weights of the other losses; 0 without."""
         return self.relations.weight if self.relations else 0.0
+
+    @property
+    def of_attention_alone(self) -> bool:
+        """Whether no loss reads the states of the student's last layer."""
+        states = (self.soft_target_weight, self.token_weight, self.cosine_weight)
+        return not any((*states, self.hidden_weight))

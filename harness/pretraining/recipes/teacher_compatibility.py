@@ -36,10 +36,11 @@ def start_problems(run: PretrainSettings, teacher: PretrainSettings) -> Iterator
 
 
 def _shapes(run: PretrainSettings) -> dict[str, int | str | None]:
-    """What decides the shapes of the weights that a student takes, by the field that declares it;
-    the number of layers is free."""
+    """What decides the shapes of the weights that a student takes, and which of them belong to one
+    head, by the field that declares it; the number of layers is free."""
     return {
         "size.hidden_size": run.size.hidden_size,
+        "size.num_heads": run.size.num_heads,
         "size.intermediate_size": run.size.intermediate_size,
         "model.max_position": run.model.max_position,
         "model.embedding_size": embedding_width(run.model, run.size),

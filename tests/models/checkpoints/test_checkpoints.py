@@ -160,6 +160,17 @@ SHIFTED = {
 }
 
 
+@pytest.mark.parametrize("kind", ["bert", "gpt2", "t5", "distilbert", "xlnet", "bart"])
+def test_the_hidden_size_is_that_of_transformers(kind: str) -> None:
+    config = transformers.AutoConfig.for_model(kind)
+    assert files.hidden_size(config.to_dict()) == config.hidden_size
+
+
+@pytest.mark.parametrize("given", [None, "a", [64], -1])
+def test_no_number_is_no_hidden_size(given: Any) -> None:
+    assert files.hidden_size({"hidden_size": given}) == 0
+
+
 @torch.inference_mode()
 @pytest.mark.parametrize(
     ("kind", "padding"), [*((kind, 1) for kind in SHIFTED), ("roberta", 3), ("camembert", 5)]

@@ -245,6 +245,27 @@ def test_sizes_that_weights_do_not_have_take_no_memory(tmp_path: Path) -> None:
         adopt(folder)
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"linear.weight": [1.0]}, "'linear.weight' is a list"),
+        ({7: torch.zeros(8, 32)}, "7 is a Tensor"),
+    ],
+    ids=["a list", "a number"],
+)
+def test_weights_of_dense_layers_that_are_no_tensors_are_refused(
+    content: dict[Any, Any], message: str, tmp_path: Path
+) -> None:
+    folder = write_modules(write_network(tmp_path / "model"), kinds=WITH_DENSE)
+    write_dense(folder, (32, 8))
+    (folder / "2_Dense" / "model.safetensors").unlink()
+    file = folder / "2_Dense" / "pytorch_model.bin"
+    torch.save(content, file)
+    with pytest.raises(ValueError, match=message) as error:
+        adopt(folder)
+    assert str(file) in str(error.value) and "\n" not in str(error.value)
+
+
 def _imported(folder: Path, out: Path) -> Backbone:
     adopt(folder).save(out)
     return load(out).eval()

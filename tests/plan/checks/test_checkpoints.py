@@ -1,5 +1,6 @@
 """Checks, costs and power of plans with checkpoints."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,13 @@ def test_fertility_is_of_words_and_marks_without_padding(bert: Path) -> None:
     pieces, _ = fertility(bert, ["bcdfghjklm"]) or (0.0, 0.0)
     assert pieces > MANY_PIECES
     assert fertility(bert, [""]) is None
+
+
+def test_fertility_is_unknown_without_a_token_of_unknown_text(bert: Path, tmp_path: Path) -> None:
+    content = json.loads((bert / "tokenizer.json").read_text())
+    content["model"]["unk_token"] = "[absent]"
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content))
+    assert fertility(tmp_path, ["ሰላም"]) is None
 
 
 def test_unknown_tokens_of_a_corpus_are_known_after_it_is_tokenized() -> None:
