@@ -1,6 +1,7 @@
 """Reading the documents of a corpus as lists of sentences, and the fingerprint of its text."""
 
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
@@ -207,12 +208,17 @@ def _record(corpus: HubCorpus | ParquetCorpus | JsonLinesCorpus, row: Any, where
     _check_characters(text, where)
     if not has_field_order(corpus):
         return None, text
-    if row.get(corpus.sort_by) is None:
+    value = row.get(corpus.sort_by)
+    if value is None or _is_nan(value):  # beside NaN, sorting leaves numbers in any order
         raise ValueError(
             f"{where}: every document must have a value of {corpus.sort_by!r} (corpus.sort_by), "
             f"but it has {_given(row, str(corpus.sort_by))}"
         )
-    return row[corpus.sort_by], text
+    return value, text
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
 
 
 def _given(row: Any, field: str) -> str:
@@ -221,7 +227,9 @@ def _given(row: Any, field: str) -> str:
         return type(row).__name__
     if field not in row:
         return ", ".join(row)
-    return f"{'null' if row[field] is None else type(row[field]).__name__} there"
+    value = row[field]
+    kind = "null" if value is None else "NaN" if _is_nan(value) else type(value).__name__
+    return f"{kind} there"
 
 
 def _check_characters(text: str, where: str) -> None:

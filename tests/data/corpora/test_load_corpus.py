@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import math
 import os
 import subprocess
 import sys
@@ -318,6 +319,9 @@ def test_documents_are_sorted_by_a_field_or_their_words(tmp_path: Path, mirror: 
         read(HubCorpus(path="some/rows", config="plain", sort_by="level"))
     write_lines(tmp_path / "a.jsonl", [*ROWS, {"text": "J.", "grade": "high"}])
     with pytest.raises(ValueError, match="sort_by must be a field of numbers or of text alone"):
+        read(corpus)
+    write_lines(tmp_path / "a.jsonl", [*ROWS, {"text": "J.", "grade": math.nan}])
+    with pytest.raises(ValueError, match=r"a\.jsonl:5: .*a value of 'grade' .*has NaN there"):
         read(corpus)
     with pytest.raises(ValidationError, match="sort_by must be 'num_words'"):
         TextCorpus(path="a.txt", sort_by="grade")
