@@ -70,13 +70,20 @@ def _endings(source: str) -> list[str]:
 
 
 def matching(path: str) -> Iterator[Path]:
-    """The files in a folder, or that match a glob pattern."""
+    """The files in a folder, or that match a glob pattern, without hidden files and folders that
+    the path does not name: these are copies and notes of editors and systems."""
     whole = user_path(path)
     anchor = Path(whole.anchor)
     found = (
         whole.rglob("*") if folder_exists(whole) else anchor.glob(str(whole.relative_to(anchor)))
     )
-    return (file for file in found if file_exists(file))
+    most = _num_hidden(whole)
+    return (file for file in found if _num_hidden(file) <= most and file_exists(file))
+
+
+def _num_hidden(path: Path) -> int:
+    """How many parts of a path begin with a dot."""
+    return sum(part.startswith(".") for part in path.parts)
 
 
 def _check_suffix(file: Path, source: str) -> None:

@@ -181,6 +181,18 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
             fingerprint(TextCorpus(path=str(path)))
 
 
+def test_hidden_files_are_read_only_where_they_are_named(tmp_path: Path) -> None:
+    """Such as copies that editors keep, whose documents would be in the text twice."""
+    for name in ("a.txt", ".checkpoints/a.txt", "b/._a.txt", "b/a.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(f"Text of {name.replace('.', '')}.")
+    visible = [["Text of atxt."], ["Text of b/atxt."]]
+    for path in (tmp_path, tmp_path / "**/*.txt"):
+        assert read(TextCorpus(path=str(path))) == visible
+    for path in (".checkpoints", ".checkpoints/*.txt", ".*/a.txt", ".checkpoints/a.txt"):
+        assert read(TextCorpus(path=str(tmp_path / path))) == [["Text of checkpoints/atxt."]]
+
+
 def test_file_fingerprint_follows_content_not_place(tmp_path: Path) -> None:
     one, other = tmp_path / "one.txt", tmp_path / "other.txt"
     one.write_text("Same.")
