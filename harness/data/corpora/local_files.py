@@ -27,7 +27,7 @@ MAX_CHARACTERS = 2**24
 def source_of(path: str) -> str | None:
     """The source that reads a path, by its suffixes; `text` for other patterns and for what exists;
     null for what is no path."""
-    suffixes = Path(path).suffixes
+    suffixes = Path(path.lower()).suffixes
     named = next((source for source, suffix in SUFFIXES.items() if suffix in suffixes), None)
     is_path = "*" in path or user_path(path).exists()
     return named or ("text" if is_path else None)
@@ -61,7 +61,7 @@ def found_files(corpus: LocalCorpus) -> list[Path]:
     if file_exists(path):
         return [path]
     endings = tuple(_endings(corpus.source)) if folder_exists(path) else ""
-    return sorted(file for file in matching(corpus.path) if file.name.endswith(endings))
+    return sorted(file for file in matching(corpus.path) if file.name.lower().endswith(endings))
 
 
 def _endings(source: str) -> list[str]:
@@ -123,7 +123,12 @@ def corpus_bytes(corpus: LocalCorpus) -> int:
         ValueError: no files.
     """
     packed = (*COMPRESSED, SUFFIXES["parquet"])
-    return sum((3 if f.suffix in packed else 1) * f.stat().st_size for f in corpus_files(corpus))
+    files = corpus_files(corpus)
+    return sum((3 if _suffix(file) in packed else 1) * file.stat().st_size for file in files)
+
+
+def _suffix(file: Path) -> str:
+    return file.suffix.lower()
 
 
 def lines(file: Path) -> Iterator[str]:
@@ -142,7 +147,7 @@ def lines(file: Path) -> Iterator[str]:
     except (UnicodeDecodeError, OSError, EOFError, zlib.error) as error:
         advice = "; convert it to UTF-8, for example with iconv"
         raise ValueError(
-            f"{file} must be {kinds.get(file.suffix, 'UTF-8')} text, but {error}"
+            f"{file} must be {kinds.get(_suffix(file), 'UTF-8')} text, but {error}"
             f"{advice * isinstance(error, UnicodeDecodeError)}"
         ) from error
 
@@ -161,9 +166,9 @@ def check_length(num_characters: int, where: str) -> None:
 
 
 def _opened(file: Path) -> TextIO:
-    if file.suffix == ".gz":
+    if _suffix(file) == ".gz":
         return gzip.open(file, "rt", encoding="utf-8-sig", newline="\n")
-    if file.suffix == ".zst":
+    if _suffix(file) == ".zst":
         import pyarrow as pa
 
         # Arrow reads all frames of a file and notices when the last is cut off.

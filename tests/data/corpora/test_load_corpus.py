@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from harness.data.corpora import CORPORA
 from harness.data.corpora.load_corpus import fingerprint, read_documents
+from harness.data.corpora.local_files import source_of
 from harness.data.corpora.size import expected_bytes
 from harness.data.corpora.sources import (
     Corpus,
@@ -191,6 +192,17 @@ def test_hidden_files_are_read_only_where_they_are_named(tmp_path: Path) -> None
         assert read(TextCorpus(path=str(path))) == visible
     for path in (".checkpoints", ".checkpoints/*.txt", ".*/a.txt", ".checkpoints/a.txt"):
         assert read(TextCorpus(path=str(tmp_path / path))) == [["Text of checkpoints/atxt."]]
+
+
+def test_endings_may_be_in_upper_case(tmp_path: Path) -> None:
+    (tmp_path / "A.TXT").write_text("One.")
+    (tmp_path / "B.TXT.GZ").write_bytes(gzip.compress(b"Two."))
+    (tmp_path / "c.txt").write_text("Three.")
+    assert read(TextCorpus(path=str(tmp_path))) == [["One."], ["Two."], ["Three."]]
+    (tmp_path / "B.TXT.GZ").write_bytes(b"Two.")
+    with pytest.raises(ValueError, match=r"B\.TXT\.GZ must be gzip and UTF-8 text"):
+        read(TextCorpus(path=str(tmp_path / "B.TXT.GZ")))
+    assert [source_of(name) for name in ("a.JSONL", "a.Parquet")] == ["jsonl", "parquet"]
 
 
 def test_file_fingerprint_follows_content_not_place(tmp_path: Path) -> None:
