@@ -12,13 +12,17 @@ from harness.data.corpora.sources import (
     LocalCorpus,
     MixedCorpus,
     TextCorpus,
-    decontaminated,
     sources_of,
 )
+from harness.data.corpora.steps.decontamination import Decontaminate
+from harness.data.corpora.steps.deduplication import DeduplicateNear
+from harness.data.corpora.steps.filters import Language
 from harness.data.digests import digest
 
 MAX_COUNTED_BYTES = 20_000_000
 """Text up to which documents and words are counted, which takes seconds."""
+SLOW = (Decontaminate, DeduplicateNear, Language)
+"""Steps with which it would take minutes, or read the data of a suite."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +32,8 @@ class CorpusSize:
     files: int
     bytes: int
     documents: int | None = None
-    """Null for a corpus of more than MAX_COUNTED_BYTES, and for one from which evaluation texts are
-    removed; so is `words`."""
+    """Null for a corpus of more than MAX_COUNTED_BYTES, and for one with SLOW steps; so is
+    `words`."""
     words: int | None = None
     """Separated by spaces; a tokenizer makes at least one token of each."""
 
@@ -41,7 +45,7 @@ def corpus_size(corpus: LocalCorpus) -> CorpusSize:
         ValueError: the files are missing, or not in the declared format.
     """
     files, size = len(corpus_files(corpus)), corpus_bytes(corpus)
-    if size > MAX_COUNTED_BYTES or decontaminated(corpus):
+    if size > MAX_COUNTED_BYTES or any(isinstance(step, SLOW) for step in corpus.steps or ()):
         return CorpusSize(files, size)
     counts = [sum(len(sentence.split()) for sentence in one) for one in read_documents(corpus)]
     return CorpusSize(files, size, len(counts), sum(counts))
