@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from harness.data import hub, python_stdlib
@@ -253,6 +253,17 @@ RECORDS: dict[type[Any], Callable[[Any], Iterator[Record]]] = {
     JsonLinesCorpus: _json_records,
 }
 """Sources whose documents are rows with fields."""
+
+
+def parts(corpus: TextCorpus | JsonLinesCorpus | ParquetCorpus) -> Iterator[object]:
+    """What files consist of: lines, or the records of rows, in the order of the files.
+
+    Raises:
+        ValueError: a file is missing, or not in the declared format.
+    """
+    if isinstance(corpus, TextCorpus):
+        return chain.from_iterable(map(lines, corpus_files(corpus)))
+    return RECORDS[type(corpus)](corpus)
 
 
 def _text_documents(corpus: TextCorpus) -> Iterator[list[str]]:
