@@ -5,7 +5,6 @@ With `HARNESS_DATA=<folder>` in the environment, `organisation/name` is read fro
 mirror may also be a copy of CoNLL-2012 in its own format (`conll2012.py`).
 """
 
-import functools
 import os
 import zlib
 from collections.abc import Iterable, Iterator
@@ -15,10 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings
 
-import yaml
-
 from harness.core.files import user_path
-from harness.data import conll2012
+from harness.data import cards, conll2012
 from harness.data.content_cache import content_cache
 from harness.data.digests import digest
 from harness.data.json_lines import check_nesting
@@ -213,16 +210,9 @@ def has_config(path: str, config: str | None, split: str | None = None) -> bool:
     folder = user_path(root) / path
     if not folder.is_dir():
         return False
-    entries = _card(folder).get("configs") or []
-    listed = [e for e in entries if config in (None, e.get("config_name", "default"))]
-    return not entries or any(split in (None, *_splits(entry)) for entry in listed)
-
-
-def _splits(entry: dict[str, Any]) -> list[str]:
-    """Splits of a config in a card; files without a split belong to `train`."""
-    files = entry.get("data_files") or []
-    items = [files] if isinstance(files, str) else files
-    return [item.get("split", "train") if isinstance(item, dict) else "train" for item in items]
+    entries = cards.configs(cards.card(folder))
+    listed = [entry for entry in entries if config in (None, cards.name_of(entry))]
+    return not entries or any(split in (None, *cards.splits(entry)) for entry in listed)
 
 
 def config_files(folder: Path, config: str | None) -> list[Path]:
@@ -231,7 +221,7 @@ def config_files(folder: Path, config: str | None) -> list[Path]:
     Raises:
         ValueError: no such config, or no files.
     """
-    patterns = patterns_of(folder, [config]) if _card(folder).get("configs") else ["**/*"]
+    patterns = patterns_of(folder, [config]) or ["**/*"]
     files = sorted({file for glob in patterns for file in visible(folder, glob)})
     if not files:
         raise ValueError(
@@ -247,15 +237,16 @@ def patterns_of(folder: Path, configs: Iterable[str | None]) -> list[str]:
     Raises:
         ValueError: no such config.
     """
-    card = _card(folder)
-    names = [entry.get("config_name", "default") for entry in card.get("configs") or []]
+    entries = cards.configs(cards.card(folder))
+    names = [cards.name_of(entry) for entry in entries]
     found: list[str] = []
     for config in configs if names else ():
         name = names[0] if config is None and len(names) == 1 else config
         if name not in names:
             known = ", ".join(names)
             raise ValueError(f"the mirror {folder} has no config {config!r}; it has {known}")
-        found += _patterns(card, str(name))
+        for entry in entries:
+            found += cards.patterns(entry) if cards.name_of(entry) == name else ()
     return list(dict.fromkeys(found))
 
 
@@ -264,28 +255,3 @@ def visible(folder: Path, pattern: str) -> Iterator[Path]:
     for file in folder.glob(pattern):
         if file.is_file() and not any(p.startswith(".") for p in file.relative_to(folder).parts):
             yield file
-
-
-def _card(folder: Path) -> dict[str, Any]:
-    """The YAML header of a mirror's README.md; empty if there is none."""
-    readme = folder / "README.md"
-    return _header(readme, readme.stat().st_mtime_ns) if readme.is_file() else {}
-
-
-@functools.cache
-def _header(readme: Path, mtime_ns: int) -> dict[str, Any]:
-    """The YAML header of a file; the modification time is a key of the cache only. BLiMP's header
-    takes half a second, and is read for each of its 67 configs."""
-    before, _, rest = readme.read_text(encoding="utf-8").partition("---\n")
-    header = rest.partition("\n---")[0]
-    return (yaml.safe_load(header) or {}) if not before else {}
-
-
-def _patterns(card: dict[str, Any], config: str) -> Iterator[str]:
-    """Glob patterns of a config's data files, in all notations of data set cards."""
-    for entry in card["configs"]:
-        if entry.get("config_name", "default") == config:
-            listed = entry.get("data_files") or ["**/*"]
-            for item in [listed] if isinstance(listed, str) else listed:
-                paths = item["path"] if isinstance(item, dict) else item
-                yield from [paths] if isinstance(paths, str) else paths

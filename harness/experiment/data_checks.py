@@ -62,8 +62,9 @@ def _arm_problems(arm: Arm) -> Problems:
         yield from model_checks.data_problems(arm)
         return
     run = arm.pretrain
-    yield from _text_problems(run.corpus, "corpus")
-    if run.held_out is None:
+    if found := list(_text_problems(run.corpus, "corpus")):
+        yield from found
+    elif run.held_out is None:
         yield from _too_few_documents(run)
     yield from _text_problems(run.held_out, "held_out")
     yield from _text_problems(run.tokenizer.corpus, "tokenizer", "corpus")
@@ -78,14 +79,18 @@ def _text_problems(text: Corpus | None, *field: str) -> Problems:
             load_corpus.fingerprint(text)
             check_readable(text)
     except ValueError as error:
-        start, _, rest = str(error).partition("corpus.")
-        problem = f"{place}: {error}" if start else f"{place}.{rest}"
-        yield ("pretrain", *field, "path"), problem
+        yield ("pretrain", *field, "path"), _named(place, error)
     try:
         for suite in decontaminated(text) if text is not None else ():
             evaluation_fingerprints(suite)
     except ValueError as error:
         yield ("pretrain", *field, "steps"), f"{place}.steps: {error}"
+
+
+def _named(place: str, error: ValueError) -> str:
+    """The message of an error with the path of the corpus in place of `corpus`."""
+    start, _, rest = str(error).partition("corpus.")
+    return f"{place}: {error}" if start else f"{place}.{rest}"
 
 
 def _too_few_documents(run: Pretrain) -> Problems:
@@ -97,8 +102,9 @@ def _too_few_documents(run: Pretrain) -> Problems:
     needed = _with_two_held_out(corpus.validation_fraction) if pairs else 2
     try:
         found = len(list(islice(read_documents(corpus), needed)))
-    except ValueError:
-        return  # reported above
+    except ValueError as error:  # beyond what `check_readable` reads
+        yield ("pretrain", "corpus", "path"), _named("pretrain.corpus", error)
+        return
     if found < needed:
         held_out = "one of them held out"
         if pairs:

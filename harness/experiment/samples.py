@@ -61,7 +61,7 @@ def named_corpus(name: str) -> Corpus:
 def _local_corpus(path: str) -> Corpus:
     """The corpus of a file, folder or pattern, by the suffixes of the files."""
     files = [Path(path), *islice(matching(path), FILES_WITH_SUFFIX)]
-    suffixes = {suffix for file in files for suffix in file.suffixes}
+    suffixes = {suffix.lower() for file in files for suffix in file.suffixes}
     if ".jsonl" in suffixes:
         return JsonLinesCorpus(path=path)
     return ParquetCorpus(path=path) if ".parquet" in suffixes else TextCorpus(path=path)

@@ -126,7 +126,7 @@ class PlanBuilder:
         tokenizer = graph.stage("tokenizer", f"{algorithm} {size}", tokenizer_spec, {})
         data = graph.text(spec.corpus)
         if spec.held_out:
-            data |= graph.held_out_text(spec.held_out)
+            data = graph.with_held_out(data, spec.held_out)
         label = f"{spec.corpus.source} as {algorithm} {size}"
         return tokenizer, graph.stage("tokenize", label, data, {"tokenizer": tokenizer})
 

@@ -115,12 +115,14 @@ class StageGraph:
             found["evaluation"] = {one: self.evaluation_fingerprints(one) for one in suites}
         return found | text_repairs(corpus)
 
-    def held_out_text(self, corpus: Corpus) -> dict[str, Any]:
-        """The part of a spec that identifies the held-out text, where it is not of the corpus."""
-        corpus = clean_text(corpus)
-        found = self.text(corpus)
-        names = {"held_out": found["corpus"], "held_out_text": found["fingerprint"]}
-        return names | text_repairs(corpus)
+    def with_held_out(self, text: dict[str, Any], corpus: Corpus) -> dict[str, Any]:
+        """The part of a spec that identifies a text and held-out text, where that is of a corpus of
+        its own."""
+        held_out = self.text(clean_text(corpus))
+        names = {"held_out": held_out.pop("corpus"), "held_out_text": held_out.pop("fingerprint")}
+        if "evaluation" in text and "evaluation" in held_out:
+            held_out["evaluation"] = text["evaluation"] | held_out["evaluation"]
+        return text | names | held_out
 
     def task_content(self, task: Task) -> dict[str, Any]:
         """The part of a spec that identifies the examples of a task."""

@@ -428,6 +428,26 @@ def test_text_that_is_not_utf_8_is_refused_before_a_run(
     assert load(valid, [given, *NO_PAIRS], with_data=True)
 
 
+@pytest.mark.parametrize("fields", ["", ", max_documents: 3"])
+@pytest.mark.parametrize("role", ["corpus", "held_out", "tokenizer.corpus"])
+def test_rows_without_text_are_refused_before_a_run(
+    role: str, fields: str, valid: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = tmp_path / "a.jsonl"
+    rows.write_text('{"text": "A tiger."}\n{"text": "A bear."}\n{"title": "A lion."}\n')
+    given = f"pretrain.{role}={{source: jsonl, path: {rows}{fields}}}"
+    late = f"pretrain.{role}.path: {rows}:3: every document must be an object with text in 'text'"
+    if fields:
+        assert load(valid, [given, *NO_PAIRS], with_data=True)  # left to the stage
+    else:
+        with pytest.raises(DeclarationError, match=re.escape(late)):
+            load(valid, [given, *NO_PAIRS], with_data=True)
+    rows.write_text('{"title": "A lion."}\n')
+    monkeypatch.setattr(size, "MAX_COUNTED_BYTES", 10)
+    with pytest.raises(DeclarationError, match=re.escape(late.replace(":3:", ":1:"))):
+        load(valid, [given, *NO_PAIRS], with_data=True)
+
+
 names = st.sampled_from(
     ["name", "pretrain", "grid", "size", "budget", "tokens", "objective", "pair", "source", "low"]
 )

@@ -18,6 +18,7 @@ from harness.plan.plan import Plan, Stage
 from harness.plan.protocol import protocol_of
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.recipes import RECIPES
+from harness.tasks.evaluation_texts import evaluation_fingerprints
 from tests.paths import ROOT
 
 BASE: dict[str, Any] = {
@@ -150,6 +151,23 @@ def test_ablations_of_held_out_text_change_nothing() -> None:
         for more in ({}, {"steps": ["noise"]})
     )
     assert [stage.key for stage in clean] == [stage.key for stage in spoiled]
+
+
+def test_texts_that_are_removed_from_held_out_text_identify_it() -> None:
+    """Beside those that are removed from the corpus."""
+
+    def without(*suites: str) -> dict[str, Any]:
+        return {
+            "source": "microworld",
+            "steps": [{"kind": "decontaminate", "suite": suite} for suite in suites],
+        }
+
+    first, second = "micro-glue-v1", "micro-mt-v1"
+    for corpus, held_out in (((), (first,)), ((first,), ()), ((first,), (second,))):
+        run = BASE["pretrain"] | {"corpus": without(*corpus), "held_out": without(*held_out)}
+        (stage,) = stages_of("tokenize", pretrain=run)
+        removed = {suite: evaluation_fingerprints(suite) for suite in {*corpus, *held_out}}
+        assert stage.spec["evaluation"] == removed
 
 
 @pytest.mark.parametrize(("word", "is_marked"), [("Mr.", True), ("New York", True), ("he", False)])

@@ -1,8 +1,9 @@
 """Reading the documents of a corpus as lists of sentences, and the fingerprint of its text."""
 
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from harness.data import hub, python_stdlib
@@ -207,12 +208,17 @@ def _record(corpus: HubCorpus | ParquetCorpus | JsonLinesCorpus, row: Any, where
     _check_characters(text, where)
     if not has_field_order(corpus):
         return None, text
-    if row.get(corpus.sort_by) is None:
+    value = row.get(corpus.sort_by)
+    if value is None or _is_nan(value):  # beside NaN, sorting leaves numbers in any order
         raise ValueError(
             f"{where}: every document must have a value of {corpus.sort_by!r} (corpus.sort_by), "
             f"but it has {_given(row, str(corpus.sort_by))}"
         )
-    return row[corpus.sort_by], text
+    return value, text
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
 
 
 def _given(row: Any, field: str) -> str:
@@ -221,7 +227,9 @@ def _given(row: Any, field: str) -> str:
         return type(row).__name__
     if field not in row:
         return ", ".join(row)
-    return f"{'null' if row[field] is None else type(row[field]).__name__} there"
+    value = row[field]
+    kind = "null" if value is None else "NaN" if _is_nan(value) else type(value).__name__
+    return f"{kind} there"
 
 
 def _check_characters(text: str, where: str) -> None:
@@ -245,6 +253,17 @@ RECORDS: dict[type[Any], Callable[[Any], Iterator[Record]]] = {
     JsonLinesCorpus: _json_records,
 }
 """Sources whose documents are rows with fields."""
+
+
+def parts(corpus: TextCorpus | JsonLinesCorpus | ParquetCorpus) -> Iterator[object]:
+    """What files consist of: lines, or the records of rows, in the order of the files.
+
+    Raises:
+        ValueError: a file is missing, or not in the declared format.
+    """
+    if isinstance(corpus, TextCorpus):
+        return chain.from_iterable(map(lines, corpus_files(corpus)))
+    return RECORDS[type(corpus)](corpus)
 
 
 def _text_documents(corpus: TextCorpus) -> Iterator[list[str]]:

@@ -27,7 +27,7 @@ MAX_CHARACTERS = 2**24
 def source_of(path: str) -> str | None:
     """The source that reads a path, by its suffixes; `text` for other patterns and for what exists;
     null for what is no path."""
-    suffixes = Path(path).suffixes
+    suffixes = Path(path.lower()).suffixes
     named = next((source for source, suffix in SUFFIXES.items() if suffix in suffixes), None)
     is_path = "*" in path or user_path(path).exists()
     return named or ("text" if is_path else None)
@@ -61,7 +61,7 @@ def found_files(corpus: LocalCorpus) -> list[Path]:
     if file_exists(path):
         return [path]
     endings = tuple(_endings(corpus.source)) if folder_exists(path) else ""
-    return sorted(file for file in matching(corpus.path) if file.name.endswith(endings))
+    return sorted(file for file in matching(corpus.path) if file.name.lower().endswith(endings))
 
 
 def _endings(source: str) -> list[str]:
@@ -70,13 +70,20 @@ def _endings(source: str) -> list[str]:
 
 
 def matching(path: str) -> Iterator[Path]:
-    """The files in a folder, or that match a glob pattern."""
+    """The files in a folder, or that match a glob pattern, without hidden files and folders that
+    the path does not name: these are copies and notes of editors and systems."""
     whole = user_path(path)
     anchor = Path(whole.anchor)
     found = (
         whole.rglob("*") if folder_exists(whole) else anchor.glob(str(whole.relative_to(anchor)))
     )
-    return (file for file in found if file_exists(file))
+    most = _num_hidden(whole)
+    return (file for file in found if _num_hidden(file) <= most and file_exists(file))
+
+
+def _num_hidden(path: Path) -> int:
+    """How many parts of a path begin with a dot."""
+    return sum(part.startswith(".") for part in path.parts)
 
 
 def _check_suffix(file: Path, source: str) -> None:
@@ -116,7 +123,12 @@ def corpus_bytes(corpus: LocalCorpus) -> int:
         ValueError: no files.
     """
     packed = (*COMPRESSED, SUFFIXES["parquet"])
-    return sum((3 if f.suffix in packed else 1) * f.stat().st_size for f in corpus_files(corpus))
+    files = corpus_files(corpus)
+    return sum((3 if _suffix(file) in packed else 1) * file.stat().st_size for file in files)
+
+
+def _suffix(file: Path) -> str:
+    return file.suffix.lower()
 
 
 def lines(file: Path) -> Iterator[str]:
@@ -135,7 +147,7 @@ def lines(file: Path) -> Iterator[str]:
     except (UnicodeDecodeError, OSError, EOFError, zlib.error) as error:
         advice = "; convert it to UTF-8, for example with iconv"
         raise ValueError(
-            f"{file} must be {kinds.get(file.suffix, 'UTF-8')} text, but {error}"
+            f"{file} must be {kinds.get(_suffix(file), 'UTF-8')} text, but {error}"
             f"{advice * isinstance(error, UnicodeDecodeError)}"
         ) from error
 
@@ -154,9 +166,9 @@ def check_length(num_characters: int, where: str) -> None:
 
 
 def _opened(file: Path) -> TextIO:
-    if file.suffix == ".gz":
+    if _suffix(file) == ".gz":
         return gzip.open(file, "rt", encoding="utf-8-sig", newline="\n")
-    if file.suffix == ".zst":
+    if _suffix(file) == ".zst":
         import pyarrow as pa
 
         # Arrow reads all frames of a file and notices when the last is cut off.

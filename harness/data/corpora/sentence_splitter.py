@@ -9,7 +9,12 @@ sentence. Errors matter little, because sentences only delimit the segments of t
 
 import re
 
-_END = re.compile(r"([.!?\u2026]+)[\"'\u201d\u2019)\]]*\s+(?=[\"'\u201c\u2018(\[]*(\S))")
+_MARKS = ".!?\u2026"
+# Each run of marks is tried once, from its first: from every mark, with all shorter runs, a line of
+# 30,000 full stops would take minutes.
+_END = re.compile(
+    rf"(?<![{_MARKS}])([{_MARKS}]++)[\"'\u201d\u2019)\]]*\s+(?=[\"'\u201c\u2018(\[]*(\S))"
+)
 _OPENING = "\"'\u201c\u2018([-\u2014"
 
 ABBREVIATIONS = frozenset(
@@ -36,19 +41,20 @@ def split_sentences(text: str) -> list[str]:
     text = " ".join(text.split())
     sentences, start = [], 0
     for match in _END.finditer(text):
-        if _ends_sentence(text[start : match.start()], match[1], match[2]):
+        word = max(start, text.rfind(" ", start, match.start()) + 1)
+        if _ends_sentence(text[word : match.start()], match[1], match[2]):
             sentences.append(text[start : match.end()].rstrip())
             start = match.end()
     return [*sentences, text[start:]] if text[start:] else sentences
 
 
-def _ends_sentence(before: str, mark: str, following: str) -> bool:
-    """Whether `mark`, between the text `before` and the character `following`, ends a sentence."""
+def _ends_sentence(word: str, mark: str, following: str) -> bool:
+    """Whether `mark`, between the `word` and the character `following`, ends a sentence."""
     if following.islower():
         return False
     if mark != ".":
         return True
-    word = before[before.rfind(" ") + 1 :].lstrip(_OPENING)
+    word = word.lstrip(_OPENING)
     initial = len(word) == 1 and word.isupper() and word != "I"  # "World War I. The ..."
     lower = word.lower()
     return not (

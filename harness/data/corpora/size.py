@@ -2,23 +2,28 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
+from itertools import islice
 
-from harness.data.corpora.load_corpus import read_documents
-from harness.data.corpora.local_files import corpus_bytes, corpus_files, lines
+from harness.data.corpora.load_corpus import parts, read_documents
+from harness.data.corpora.local_files import corpus_bytes, corpus_files
 from harness.data.corpora.sources import (
     Corpus,
     JsonLinesCorpus,
     LocalCorpus,
     MixedCorpus,
+    ParquetCorpus,
     TextCorpus,
-    decontaminated,
     sources_of,
 )
+from harness.data.corpora.steps.decontamination import Decontaminate
+from harness.data.corpora.steps.deduplication import DeduplicateNear
+from harness.data.corpora.steps.filters import Language
 from harness.data.digests import digest
 
 MAX_COUNTED_BYTES = 20_000_000
 """Text up to which documents and words are counted, which takes seconds."""
+SLOW = (Decontaminate, DeduplicateNear, Language)
+"""Steps with which it would take minutes, or read the data of a suite."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +33,8 @@ class CorpusSize:
     files: int
     bytes: int
     documents: int | None = None
-    """Null for a corpus of more than MAX_COUNTED_BYTES, and for one from which evaluation texts are
-    removed; so is `words`."""
+    """Null for a corpus of more than MAX_COUNTED_BYTES, and for one with SLOW steps; so is
+    `words`."""
     words: int | None = None
     """Separated by spaces; a tokenizer makes at least one token of each."""
 
@@ -41,33 +46,40 @@ def corpus_size(corpus: LocalCorpus) -> CorpusSize:
         ValueError: the files are missing, or not in the declared format.
     """
     files, size = len(corpus_files(corpus)), corpus_bytes(corpus)
-    if size > MAX_COUNTED_BYTES or decontaminated(corpus):
+    if size > MAX_COUNTED_BYTES or any(isinstance(step, SLOW) for step in corpus.steps or ()):
         return CorpusSize(files, size)
     counts = [sum(len(sentence.split()) for sentence in one) for one in read_documents(corpus)]
     return CorpusSize(files, size, len(counts), sum(counts))
 
 
 def check_readable(corpus: Corpus) -> None:
-    """Reads the lines of local text of at most MAX_COUNTED_BYTES; larger text, and text of which
-    only a part is used, is left to the stage that reads it.
+    """Reads local text of at most MAX_COUNTED_BYTES, without its steps; of larger text, and of text
+    of which only a part is used, the first line or document.
 
     Raises:
-        ValueError: a file is not UTF-8, is damaged, or has too long a line.
+        ValueError: a file is not UTF-8, is damaged, has too long a line, or a row without text.
     """
     for one in sources_of(corpus):
-        if not isinstance(one, TextCorpus | JsonLinesCorpus) or one.max_documents or one.max_bytes:
-            continue
-        files = corpus_files(one) if corpus_bytes(one) <= MAX_COUNTED_BYTES else []
-        if problem := next(filter(None, (_problem(file, digest([file])) for file in files)), None):
-            raise ValueError(f"corpus.path: {problem}")
+        if isinstance(one, TextCorpus | JsonLinesCorpus | ParquetCorpus):
+            is_small = corpus_bytes(one) <= MAX_COUNTED_BYTES
+            is_whole = is_small and not one.max_documents and not one.max_bytes
+            plain = one.model_copy(update={"steps": None})
+            if problem := _problem(plain, digest(corpus_files(one)), None if is_whole else 1):
+                raise ValueError(f"corpus.path: {problem}")
 
 
 @lru_cache(maxsize=1_000)
-def _problem(file: Path, content: str) -> str | None:
-    """Why a file cannot be read, null if it can; the digest is a key of the cache only, which the
-    arms of a grid share."""
+def _problem(
+    corpus: TextCorpus | JsonLinesCorpus | ParquetCorpus, content: str, most: int | None
+) -> str | None:
+    """Why a corpus cannot be read, null if it can; the digest of its files is a key of the cache
+    only, which the arms of a grid share.
+
+    Args:
+        most: lines or documents that are read; null: all.
+    """
     try:
-        for _ in lines(file):
+        for _ in islice(parts(corpus), most):
             pass
     except ValueError as error:
         return str(error)

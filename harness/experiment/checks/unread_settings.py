@@ -7,10 +7,16 @@ from harness.experiment.arms import Arm
 from harness.experiment.checks.axis_fields import fields_within
 from harness.experiment.checks.grid import Problems
 from harness.experiment.experiment import Experiment
+from harness.pretraining.objectives.objective import Objective
+from harness.pretraining.objectives.transforms.denoising import Denoising
+from harness.pretraining.objectives.transforms.spans import SpanCorruption
+from harness.pretraining.objectives.transforms.transform import Transform
 from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.recipes.pretrain import Pretrain
 
 OPTIMIZER = "pretrain.optimizer."
+TRANSFORM = "pretrain.objective.transform."
+FRACTION = ".validation_fraction"
 _OF_ADAM = ("adamw", "stable_adamw", "lamb", "muon")
 KINDS: Mapping[str, Sequence[str]] = {
     "beta1": _OF_ADAM,
@@ -58,3 +64,28 @@ def _reasons(run: Pretrain, field: str) -> Iterator[str]:
     is_fixed = run.objective.masking == "static" or packing in PAIR_FORMATS
     if field == "pretrain.objective.dupe_factor" and not is_fixed:
         yield f"masking is dynamic, and packing.format {packing} has no pairs"
+    if isinstance(run.objective, Objective) and field.startswith(TRANSFORM):
+        yield from _of_transform(run.objective.transform, field.removeprefix(TRANSFORM))
+    yield from _of_held_out(run, field)
+
+
+def _of_transform(transform: Transform, field: str) -> Iterator[str]:
+    """Why a transform does not read a field of its own."""
+    if isinstance(transform, SpanCorruption):
+        if field == "mean_span_length" and transform.noise != "random_spans":
+            yield f"it is of the noise random_spans, but the noise is {transform.noise}"
+        if field == "random_token_rate" and transform.replacement != "mask_token":
+            yield f"it is of the replacement mask_token, but that is {transform.replacement}"
+    if isinstance(transform, Denoising) and field == "poisson_lambda" and not transform.infill_rate:
+        yield "it is of infilled spans, but infill_rate is 0"
+
+
+def _of_held_out(run: Pretrain, field: str) -> Iterator[str]:
+    """Why no text is held out by a `validation_fraction`. Sources of mixtures that are a held-out
+    text or that of a tokenizer read it: what is held out does not count for their shares."""
+    if field.startswith("pretrain.corpus.") and field.endswith(FRACTION) and run.held_out:
+        yield "all of the corpus is for training, as pretrain.held_out gives the held-out text"
+    if field == f"pretrain.held_out{FRACTION}":
+        yield "all of the text in pretrain.held_out is held out"
+    if field == f"pretrain.tokenizer.corpus{FRACTION}":
+        yield "a tokenizer learns from all of its corpus"

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import product
+from itertools import combinations, product
+from pathlib import Path
 
-from harness.data.corpora.local_files import corpus_files
+from harness.data.corpora.local_files import corpus_files, found_files
 from harness.data.corpora.sources import (
     Corpus,
     LocalCorpus,
@@ -36,6 +37,8 @@ def unequal_text(plan: Plan) -> Iterator[str]:
         )
 
 
+SPLITTING = ("validation_fraction", "steps", "sort_by", "shuffle_seed")
+"""Fields of a source that decide which of its documents are held out."""
 SELECTION = {
     "validation_fraction",
     "max_documents",
@@ -58,6 +61,30 @@ def trained_held_out(plan: Plan) -> Iterator[str]:
             "loss is not that of unseen text; choose other text, or set it to null, which holds "
             "out a part of the corpus"
         )
+    if arms := [name for name, run in runs if run.held_out is None and _trains_on_own(run.corpus)]:
+        yield (
+            f"{', '.join(arms)}: two sources of pretrain.corpus read the same text, but hold out "
+            "different documents, so that the held-out loss is not that of unseen text; give them "
+            f"the same files and equal {', '.join(SPLITTING)}, or set pretrain.held_out to other "
+            "text"
+        )
+
+
+def _trains_on_own(corpus: Corpus) -> bool:
+    """Whether a source of a mixture holds out documents that another one trains on."""
+    return any(
+        _same_text(*pair) and not _same_split(*pair) for pair in combinations(_parts(corpus), 2)
+    )
+
+
+def _same_split(one: SingleCorpus, other: SingleCorpus) -> bool:
+    """Whether two sources of the same text hold out the same documents."""
+    equal = all(getattr(one, name, None) == getattr(other, name, None) for name in SPLITTING)
+    return equal and _files(one) == _files(other)
+
+
+def _files(source: SingleCorpus) -> list[Path]:
+    return found_files(source) if isinstance(source, LocalCorpus) else []
 
 
 def _overlap(one: Corpus, other: Corpus) -> bool:

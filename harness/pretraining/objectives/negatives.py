@@ -37,9 +37,19 @@ class NegativeSampling:
 
     def noise(self, power: float) -> np.ndarray:
         """[V] probability of each token: its count in the text to a power, normalised; 0 of special
-        tokens and of those that the text lacks."""
+        tokens and of those that the text lacks.
+
+        Raises:
+            ValueError: the text has no token to sample.
+        """
         counts = self._counts
         weights = np.where((counts > 0) & ~self.vocabulary.special, counts**power, 0.0)
+        if not weights.any():
+            raise ValueError(
+                "the output sampled_token needs text with words of the vocabulary, but all tokens "
+                "of the training or held-out text are unknown words; raise tokenizer.vocab_size or "
+                "give more text"
+            )
         shares: np.ndarray = weights / weights.sum()
         return shares
 

@@ -25,7 +25,8 @@ class Vocabulary:
     sep: int
     mask: int
     special: np.ndarray
-    """[size] bool: special tokens, which are never masked and never random replacements."""
+    """[size] bool: special tokens, which are never random replacements. Text has no other of them
+    than unknown words, which are masked as all words are."""
     word_start: np.ndarray
     """[size] bool: tokens that start a word."""
     template: tuple[tuple[int, ...], tuple[int, ...]] | None = None

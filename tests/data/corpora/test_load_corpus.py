@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import math
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from pydantic import ValidationError
 
 from harness.data.corpora import CORPORA
 from harness.data.corpora.load_corpus import fingerprint, read_documents
+from harness.data.corpora.local_files import source_of
 from harness.data.corpora.size import expected_bytes
 from harness.data.corpora.sources import (
     Corpus,
@@ -180,6 +182,29 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
             fingerprint(TextCorpus(path=str(path)))
 
 
+def test_hidden_files_are_read_only_where_they_are_named(tmp_path: Path) -> None:
+    """Such as copies that editors keep, whose documents would be in the text twice."""
+    for name in ("a.txt", ".checkpoints/a.txt", "b/._a.txt", "b/a.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(f"Text of {name.replace('.', '')}.")
+    visible = [["Text of atxt."], ["Text of b/atxt."]]
+    for path in (tmp_path, tmp_path / "**/*.txt"):
+        assert read(TextCorpus(path=str(path))) == visible
+    for path in (".checkpoints", ".checkpoints/*.txt", ".*/a.txt", ".checkpoints/a.txt"):
+        assert read(TextCorpus(path=str(tmp_path / path))) == [["Text of checkpoints/atxt."]]
+
+
+def test_endings_may_be_in_upper_case(tmp_path: Path) -> None:
+    (tmp_path / "A.TXT").write_text("One.")
+    (tmp_path / "B.TXT.GZ").write_bytes(gzip.compress(b"Two."))
+    (tmp_path / "c.txt").write_text("Three.")
+    assert read(TextCorpus(path=str(tmp_path))) == [["One."], ["Two."], ["Three."]]
+    (tmp_path / "B.TXT.GZ").write_bytes(b"Two.")
+    with pytest.raises(ValueError, match=r"B\.TXT\.GZ must be gzip and UTF-8 text"):
+        read(TextCorpus(path=str(tmp_path / "B.TXT.GZ")))
+    assert [source_of(name) for name in ("a.JSONL", "a.Parquet")] == ["jsonl", "parquet"]
+
+
 def test_file_fingerprint_follows_content_not_place(tmp_path: Path) -> None:
     one, other = tmp_path / "one.txt", tmp_path / "other.txt"
     one.write_text("Same.")
@@ -318,6 +343,9 @@ def test_documents_are_sorted_by_a_field_or_their_words(tmp_path: Path, mirror: 
         read(HubCorpus(path="some/rows", config="plain", sort_by="level"))
     write_lines(tmp_path / "a.jsonl", [*ROWS, {"text": "J.", "grade": "high"}])
     with pytest.raises(ValueError, match="sort_by must be a field of numbers or of text alone"):
+        read(corpus)
+    write_lines(tmp_path / "a.jsonl", [*ROWS, {"text": "J.", "grade": math.nan}])
+    with pytest.raises(ValueError, match=r"a\.jsonl:5: .*a value of 'grade' .*has NaN there"):
         read(corpus)
     with pytest.raises(ValidationError, match="sort_by must be 'num_words'"):
         TextCorpus(path="a.txt", sort_by="grade")

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from harness.data.corpora.mixing import split_corpus
+from harness.data.corpora.sources import MixedCorpus
 from harness.experiment.arms import combinations, resolve_arm
 from harness.experiment.declaration import Declaration
 from harness.experiment.experiment import Experiment
@@ -437,6 +439,27 @@ def test_held_out_text_that_is_trained_on(tmp_path: Path) -> None:
     assert warned(mixture, micro) and warned(mixture, mixture)
     assert not warned(mixture, wiki | {"split": "validation"})
     assert not warned(micro, None)
+
+
+def test_sources_that_train_on_what_another_one_holds_out(tmp_path: Path) -> None:
+    """Which documents of the same text are held out, counted for each of the pairs."""
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.txt").write_text("".join(f"{name} {n}.\n\n" for n in range(60)))
+    one, other = ({"source": "text", "path": str(tmp_path / f"{name}.txt")} for name in "ab")
+    folder = {"source": "text", "path": str(tmp_path)}
+    deduplicated = one | {"steps": ["deduplicate"]}
+    pairs: list[tuple[Any, Any]] = [(one, other), (one, one), (one, one | {"max_documents": 9})]
+    spoiled = [(one, one | {"validation_fraction": 0.3}), (folder, other), (one, deduplicated)]
+    for sources in pairs + spoiled:
+        mixture = {"source": "mixture", "sources": dict(zip("xy", sources, strict=True))}
+        lines = found("trained_held_out", planned({"corpus": mixture}))
+        assert bool(lines) == (sources in spoiled)
+        assert all("two sources of pretrain.corpus read the same text" in line for line in lines)
+        assert not found("trained_held_out", planned({"corpus": mixture, "held_out": "wikitext2"}))
+        documents = list(split_corpus(MixedCorpus.model_validate(mixture)))
+        trained = [one.sentences for one in documents if not one.is_held_out]
+        is_trained = any(one.is_held_out and one.sentences in trained for one in documents)
+        assert is_trained == bool(lines) or sources[1] is deduplicated  # which has no duplicates
 
 
 def test_tasks_in_words_that_the_network_has_never_read(tmp_path: Path) -> None:

@@ -54,6 +54,11 @@ def test_noise_is_the_unigram_distribution_to_a_power(
         assert noise[[7, 9, 10]] == pytest.approx(np.array([8, 27, 1]) / 36)
 
 
+def test_text_of_unknown_words_alone_is_refused() -> None:
+    with pytest.raises(ValueError, match="sampled_token needs text with words of the vocabulary"):
+        NegativeSampling(np.array([3, 3]), VOCABULARY).noise(0.75)
+
+
 def test_samples_follow_the_noise() -> None:
     sampling = NegativeSampling(np.array([7] * 16 + [9] * 81 + [10]), VOCABULARY)
     objective = SKIPGRAM.model_copy(update={"output": SampledToken(negatives=3)})
