@@ -2,6 +2,7 @@
 
 import re
 
+from harness.tasks.patterns import columns_in
 from harness.tasks.task import HubData, Task
 
 OF_SPANS = ("entity_f1", "entity_f1_strict", "argument_f1", "coref_f1", "muc", "b_cubed", "ceaf_e")
@@ -24,10 +25,10 @@ def check_names(task: Task) -> None:
     for field, names in lists.items():
         if twice := next((name for n, name in enumerate(names) if name in names[:n]), None):
             raise ValueError(f"the {field} of {task.name!r} must differ, but {twice!r} is twice")
-    if task.label_field in task.text_fields:
+    if task.label_field in [name for text in task.text_fields for name in columns_in(text)]:
         raise ValueError(
             f"the inputs of {task.name!r} must not contain its answer, but {task.label_field!r} is "
-            "one of text_fields and the label_field"
+            "in text_fields and the label_field"
         )
 
 
