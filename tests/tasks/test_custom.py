@@ -315,9 +315,7 @@ def test_mentions_have_no_labels(tmp_path: Path, own: dict[str, Any]) -> None:
     reviews_of(own).update(
         MENTIONS, metrics=["coref_f1"], data=own["evaluate"]["suite"]["tasks"][2]["data"]
     )
-    assert "'reviews' is coreference, whose mentions have no labels" in problem(
-        write(tmp_path, own)
-    )
+    assert "but 'reviews' is coreference; leave it out" in problem(write(tmp_path, own))
 
 
 def test_an_empty_split_is_one_line(tmp_path: Path) -> None:
