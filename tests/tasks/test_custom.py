@@ -281,6 +281,11 @@ TAGS = {"kind": "tagging", "labels": ("O", "B-X"), "metrics": ("accuracy_tags",)
             "one row for each document of a query.* two of 'q' with 'd'",
         ),
         (
+            [{"topic": "t", "text": q, "document": d, "label": 1} for q, d in ("qd", "pe")],
+            RANKED | {"group_field": "topic"},
+            "one query for each value of 'topic'.* 'q' and 'p' for 't'",
+        ),
+        (
             [{"label": 0.5}],
             {"kind": "classification", "labels": ("no", "yes")},
             "labels of mine must be whole numbers, but one is 0.5",
