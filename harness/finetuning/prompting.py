@@ -50,7 +50,8 @@ def prompted(
         compute: its device.
 
     Raises:
-        ValueError: the task has no prompt, or no examples for demonstrations.
+        ValueError: the task has no prompt, or no examples for demonstrations; or two classes have
+            the same tokens.
     """
     if task.prompt is None:
         raise ValueError(f"{task.name} has no prompt")
@@ -60,6 +61,7 @@ def prompted(
     own = load_tokenizer(tokenizer)
     most = protocol.max_sequence_length - SPECIAL_TOKENS
     prompter = Prompter(task, task.prompt, own, most, drawn)
+    prompter.check_answers()
     backbone, vocabulary = load(model), Vocabulary.load(tokenizer)
 
     def predict(examples: Examples) -> np.ndarray:
@@ -94,6 +96,23 @@ class Prompter:
     """Most tokens of a text."""
     demonstrations: Examples | None = None
     """Solved examples before each question."""
+
+    def check_answers(self) -> None:
+        """Checks that the tokenizer tells the answers of the classes apart.
+
+        Raises:
+            ValueError: two have the same tokens, so that they are equally likely.
+        """
+        seen: dict[tuple[int, ...], str] = {}
+        for answer in self.prompt.answers:
+            text = self._text("", [""] * len(self.task.text_fields), answer)
+            assert text.gap is not None
+            other = seen.setdefault(text.tokens[slice(*text.gap)], answer)
+            if other is not answer:
+                raise ValueError(
+                    f"{self.task.name} cannot be answered in its prompt: the tokenizer has the "
+                    f"same tokens for {other!r} and {answer!r}"
+                )
 
     def texts(self, examples: Examples, row: int) -> list[Text]:
         """One text for each answer to an example, with the position of the answer.

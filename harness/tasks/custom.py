@@ -8,7 +8,12 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Tag, field_
 from harness.core.config import ConfigModel, as_tuples, unknown_name
 from harness.core.names import SuiteName, lookalike
 from harness.tasks import SUITES, TASKS, loaders
-from harness.tasks.declared_names import check_names, check_scored_splits, check_tags_of_spans
+from harness.tasks.declared_names import (
+    check_names,
+    check_read,
+    check_scored_splits,
+    check_tags_of_spans,
+)
 from harness.tasks.inference import inferred
 from harness.tasks.marked_words import check_marked_words
 from harness.tasks.preprocessing import PREPROCESSORS
@@ -88,16 +93,13 @@ def _checked(task: Task) -> Task:
             raise ValueError(unknown_name(what, metric, fitting_metrics(task)))
     _check_groups(task)
     check_names(task)
+    check_read(task)
     check_scored_splits(task)
     check_tags_of_spans(task)
     check_prompt(task)
     check_marked_words(task)
     if task.kind in ("classification", "tagging") and len(task.labels) < 2:
         raise ValueError(f"{task.name!r} is {task.kind}, so it needs labels, two or more names")
-    if task.kind == "coreference" and task.labels:
-        raise ValueError(
-            f"{task.name!r} is coreference, whose mentions have no labels; leave it out"
-        )
     if task.kind == "multiple_choice" and not task.choices_field:
         raise ValueError(f"{task.name!r} is multiple_choice, so it needs a choices_field")
     texts = NUM_TEXTS.get(task.kind, (1, 2))

@@ -1,11 +1,19 @@
 """Checks of the names that a task declares."""
 
 import re
+from collections.abc import Mapping
 
-from harness.tasks.task import HubData, Task
+from harness.tasks.patterns import columns_in
+from harness.tasks.task import HubData, Kind, Task
 
 OF_SPANS = ("entity_f1", "entity_f1_strict", "argument_f1", "coref_f1", "muc", "b_cubed", "ceaf_e")
 """Metrics of tagging that read spans from the names of tags."""
+READ_BY: Mapping[str, tuple[Kind, ...]] = {
+    "labels": ("classification", "multiple_choice", "tagging"),
+    "choices_field": ("multiple_choice",),
+    "prompt": ("classification", "multiple_choice"),
+}
+"""Field of a task to the kinds that read it."""
 
 
 def check_names(task: Task) -> None:
@@ -24,11 +32,25 @@ def check_names(task: Task) -> None:
     for field, names in lists.items():
         if twice := next((name for n, name in enumerate(names) if name in names[:n]), None):
             raise ValueError(f"the {field} of {task.name!r} must differ, but {twice!r} is twice")
-    if task.label_field in task.text_fields:
+    if task.label_field in [name for text in task.text_fields for name in columns_in(text)]:
         raise ValueError(
             f"the inputs of {task.name!r} must not contain its answer, but {task.label_field!r} is "
-            "one of text_fields and the label_field"
+            "in text_fields and the label_field"
         )
+
+
+def check_read(task: Task) -> None:
+    """Checks for fields that the kind of the task does not read.
+
+    Raises:
+        ValueError: one is set.
+    """
+    for field, kinds in READ_BY.items():
+        if getattr(task, field) and task.kind not in kinds:
+            raise ValueError(
+                f"{field} is for {', '.join(kinds)}, but {task.name!r} is {task.kind}; leave it "
+                "out, or set another kind"
+            )
 
 
 def check_scored_splits(task: Task) -> None:

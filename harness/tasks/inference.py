@@ -209,7 +209,8 @@ def _is_number(value: Any) -> bool:
 
 
 def _kind(labels: Sequence[Any], fields: Mapping[str, Any]) -> str:
-    """Fractions, and whole numbers named as scores, are values; all else are classes."""
+    """Fractions, and whole numbers named as scores, are values unless labels name classes; all else
+    are classes."""
     field, distinct = fields["label_field"], set(labels)
     if len(distinct) == 1:
         raise ValueError(
@@ -217,7 +218,9 @@ def _kind(labels: Sequence[Any], fields: Mapping[str, Any]) -> str:
         )
     if "kind" in fields:
         return str(fields["kind"])
-    if "labels" not in fields and all(_DECIMAL_COMMA.fullmatch(str(value)) for value in distinct):
+    if "labels" in fields:
+        return "classification"
+    if all(_DECIMAL_COMMA.fullmatch(str(value)) for value in distinct):
         raise ValueError(
             f"numbers must have a decimal point, but {field!r} has {labels[0]!r}; correct the "
             f"file, or set kind to classification if these are names of classes"

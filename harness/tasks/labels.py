@@ -224,15 +224,22 @@ def check_class_names(task: Task, dataset: "Dataset") -> None:
 
 
 def check_judgements(task: Task, split: Split, examples: Examples) -> None:
-    """Checks that no document is judged twice for a query: it would be two in one place, which
-    raises nDCG above 1.
+    """Checks that each group has one query, for which no document is judged twice: it would be two
+    in one place, which raises nDCG above 1.
 
     Raises:
-        ValueError: one is.
+        ValueError: a group has two queries, or a document is.
     """
     assert examples.groups is not None
     seen = set[tuple[str, str]]()
-    for group, (_, document) in zip(examples.groups.tolist(), examples.texts, strict=True):
+    queries: dict[str, str] = {}
+    for group, (query, document) in zip(examples.groups.tolist(), examples.texts, strict=True):
+        if queries.setdefault(group, query) != query:
+            raise ValueError(
+                f"{task.name} needs one query for each value of "
+                f"{split.group_field or task.group_field!r}, but its split {split.name} has "
+                f"{queries[group][:60]!r} and {query[:60]!r} for {group!r}"
+            )
         if (group, document) in seen:
             raise ValueError(
                 f"{task.name} needs one row for each document of a query, but its split "

@@ -19,12 +19,12 @@ def columns_in(text: str) -> list[str]:
     if not is_pattern(text):
         return [text]
     try:
-        names = [name for _, name, _, _ in Formatter().parse(text) if name is not None]
+        parts = [part for part in Formatter().parse(text) if part[1] is not None]
     except ValueError as error:
         raise ValueError(_unreadable(text)) from error
-    if not all(names):
+    if not all(name and "{" not in (form or "") for _, name, form, _ in parts):
         raise ValueError(_unreadable(text))
-    return names
+    return [str(name) for _, name, _, _ in parts]
 
 
 def filled(text: str, columns: Mapping[str, Sequence[Any]]) -> list[str]:

@@ -17,6 +17,7 @@ from harness.data.corpora.sources import MicroworldCorpus
 from harness.data.tokenizers import Tokenizer, training
 from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.compatibility import unsupported_reason
+from harness.finetuning.heads.prompt_answers import PromptAnswers
 from harness.finetuning.prompting import Prompter, draw, prompted
 from harness.finetuning.protocol import Protocol
 from harness.models import Architecture, Size
@@ -283,6 +284,20 @@ def test_an_answer_without_tokens_is_refused(tok: Any, answer: str) -> None:
     examples = Examples([("the axe", "a pig")], np.array([0]), [("rattles", answer)])
     with pytest.raises(ValueError, match="toy needs answers with tokens in its prompt, but"):
         prompter(ordering(), tok).texts(examples, 0)
+
+
+def test_classes_of_equal_tokens_are_refused(tokenizer: Path, tok: Any, saved: Saved) -> None:
+    """Words of unknown characters are one unknown token, so that the first class would always be
+    predicted before the second."""
+    prompt = {"pattern": PATTERN, "answers": ("\u2603", "\u2604", "noisy")}
+    task = task_of(labels=("a", "b", "c"), prompt=prompt)
+    assert len(set(tok(["\u2603", "\u2604"])["input_ids"][0])) == 3  # between special tokens
+    for run in (
+        lambda: prompted(saved("gpt2", "clm"), tokenizer, task, Protocol(), None, 0),
+        lambda: PromptAnswers(task, Protocol(), tok, OBJECTIVES["clm"].components[-1][1]),
+    ):
+        with pytest.raises(ValueError, match="the same tokens for '\u2603' and '\u2604'"):
+            run()
 
 
 @pytest.mark.parametrize("max_tokens", [60, 90, 120, 200])

@@ -281,6 +281,11 @@ TAGS = {"kind": "tagging", "labels": ("O", "B-X"), "metrics": ("accuracy_tags",)
             "one row for each document of a query.* two of 'q' with 'd'",
         ),
         (
+            [{"topic": "t", "text": q, "document": d, "label": 1} for q, d in ("qd", "pe")],
+            RANKED | {"group_field": "topic"},
+            "one query for each value of 'topic'.* 'q' and 'p' for 't'",
+        ),
+        (
             [{"label": 0.5}],
             {"kind": "classification", "labels": ("no", "yes")},
             "labels of mine must be whole numbers, but one is 0.5",
@@ -315,9 +320,7 @@ def test_mentions_have_no_labels(tmp_path: Path, own: dict[str, Any]) -> None:
     reviews_of(own).update(
         MENTIONS, metrics=["coref_f1"], data=own["evaluate"]["suite"]["tasks"][2]["data"]
     )
-    assert "'reviews' is coreference, whose mentions have no labels" in problem(
-        write(tmp_path, own)
-    )
+    assert "but 'reviews' is coreference; leave it out" in problem(write(tmp_path, own))
 
 
 def test_an_empty_split_is_one_line(tmp_path: Path) -> None:

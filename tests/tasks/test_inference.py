@@ -1,6 +1,6 @@
 """Tasks that are declared by their files alone."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +180,15 @@ def test_the_dev_labels_do_not_choose_the_metric(tmp_path: Path) -> None:
 def test_whole_scores_are_values(tmp_path: Path, kind: type) -> None:
     rows = frame(score=(np.arange(60) % 6).astype(kind)).drop(columns="label")
     assert task({"data": written(tmp_path, rows)}).kind == "regression"
+
+
+@pytest.mark.parametrize("stars", [range(1, 6), np.arange(1, 6) / 2])
+def test_given_labels_make_classes_of_numbers(tmp_path: Path, stars: Sequence[float]) -> None:
+    rows = frame(score=list(stars) * 12).drop(columns="label")
+    names = [f"{value:g}" for value in stars]
+    found = task({"data": written(tmp_path, rows), "labels": names})
+    assert (found.kind, found.labels) == ("classification", tuple(names))
+    assert np.bincount(load_examples(found, "train").labels).tolist() == [10, 10, 10, 10, 10]
 
 
 @pytest.mark.parametrize("name", ["dev", "valid", "test"])

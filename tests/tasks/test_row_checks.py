@@ -185,7 +185,7 @@ def test_empty_cells_of_patterns_are_named(tmp_path: Path) -> None:
         load_examples(task, "train")
 
 
-@pytest.mark.parametrize("pattern", ["{}", "{text", "{text} {}"])
+@pytest.mark.parametrize("pattern", ["{}", "{text", "{text} {}", "{text:{label}}"])
 def test_patterns_name_columns(pattern: str, tmp_path: Path) -> None:
     task = task_of("classification", tmp_path, [GOOD["classification"]], text_fields=(pattern,))
     with pytest.raises(ValueError, match="must have names of columns in braces, such as"):

@@ -47,12 +47,17 @@ class PromptAnswers(TaskHead):
         tokenizer: PreTrainedTokenizerFast,
         objective: Objective,
     ) -> None:
-        """For `objective`, of the network, see `harness.pretraining.scoring.requests`."""
+        """For `objective`, of the network, see `harness.pretraining.scoring.requests`.
+
+        Raises:
+            ValueError: two classes have the same tokens.
+        """
         super().__init__(task, protocol, tokenizer)
         self.objective, self.vocabulary = objective, Vocabulary.of(tokenizer)
         assert task.prompt is not None
         self.most = protocol.max_sequence_length - SPECIAL_TOKENS
         self.prompter = Prompter(task, task.prompt, tokenizer, self.most)
+        self.prompter.check_answers()
 
     def encode(self, examples: Examples) -> Encoded:
         """A row for each answer of `shown`; `targets` and `positions` have one row for each, with

@@ -9,7 +9,7 @@ from harness.plan.checks.adafactor import capped_learning_rate
 from harness.plan.checks.compute import unused_strategy
 from harness.plan.checks.data import missing_data
 from harness.plan.checks.learned_budgets import few_tokens, few_updates
-from harness.plan.checks.lengths import long_texts
+from harness.plan.checks.lengths import dropped_demonstrations, long_texts
 from harness.plan.checks.pretraining import (
     few_neighbours,
     long_warmup,
@@ -23,6 +23,7 @@ from harness.plan.checks.seeds import few_ensembles, single_runs
 from harness.plan.checks.settings import small_checkpoints, unlike_defaults
 from harness.plan.checks.text import foreign_tasks, trained_held_out, unequal_text
 from harness.plan.checks.tokenizers import unfit_tokenizer
+from harness.plan.checks.written_answers import unwritable_answers
 from harness.plan.plan import Plan
 
 
@@ -45,7 +46,9 @@ CHECKS: Mapping[str, Callable[[Plan], Iterator[str]]] = {
     "trained_held_out": trained_held_out,
     "foreign_tasks": foreign_tasks,
     "unfit_tokenizer": unfit_tokenizer,
+    "unwritable_answers": unwritable_answers,
     "long_texts": long_texts,
+    "dropped_demonstrations": dropped_demonstrations,
     "unsupported_tasks": unsupported_tasks,
     "missing_data": missing_data,
     "unsuited_sampler": unsuited_sampler,

@@ -1,7 +1,9 @@
-"""Texts that are longer than the inputs of fine-tuning or the sequences of pretraining."""
+"""Texts that are longer than the inputs of fine-tuning or the sequences of pretraining, and
+demonstrations that do not fit beside a question."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
 
 from harness.models import LEARNED_POSITIONS
 from harness.plan.plan import Plan
@@ -40,6 +42,34 @@ def long_texts(plan: Plan) -> Iterator[str]:
                 f"that later positions are untrained, but tasks have longer texts: "
                 f"{found}; raise sequence_length in pretrain.phases"
             )
+
+
+def dropped_demonstrations(plan: Plan) -> Iterator[str]:
+    """Prompted tasks of which fewer than `protocol.num_fewshot` demonstrations fit into an input
+    with the question, on average, even if each word were one token."""
+    for arm in plan.arms:
+        protocol = arm.evaluate.protocol
+        number, limit = protocol.num_fewshot, protocol.max_sequence_length
+        reads_none = arm.pretrain.model.facts.kind == "baseline" or arm.evaluate.adaptation.trains
+        if not number or reads_none:
+            continue
+        fitting = {
+            task.name: max(0, int(limit / max(1, fmean(words))) - 1)
+            for name, task in arm.evaluate.chosen.items()
+            if (arm.name, name) not in plan.unsupported and (words := _num_words(task))
+        }
+        if shown := [f"{most} of {name}" for name, most in fitting.items() if most < number]:
+            yield (
+                f"{arm.name}: of the {number} demonstrations of evaluate.protocol.num_fewshot, "
+                f"inputs of max_sequence_length ({limit}) have room for at most about "
+                f"{', '.join(shown)}, by the words of the first {SAMPLE} train examples, and the "
+                "longest are dropped; raise it, or lower num_fewshot"
+            )
+
+
+def _num_words(task: Task) -> list[int]:
+    """Words of the texts of each of a sample of train examples."""
+    return [sum(len(text.split()) for text in texts) for texts in sample_texts(task, SAMPLE)]
 
 
 def _by_limit(limits: dict[str, int]) -> dict[int, list[str]]:

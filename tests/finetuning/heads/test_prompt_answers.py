@@ -204,7 +204,9 @@ def test_likelihoods_are_those_of_prompting(
         texts = prompter.texts(EXAMPLES, row)
         shown = [texts[answer] for answer in head.shown(int(label), len(texts), row)]
         expected = log_likelihoods(backbone, vocabulary, shown)
-        assert found[row, 0] - found[row, 1] == pytest.approx(expected[0] - expected[1], abs=1e-4)
+        assert found[row, 0] - found[row, 1] == pytest.approx(
+            expected[0] - expected[1], rel=1e-6, abs=1e-4
+        )
 
 
 def test_the_wrong_answer_is_drawn_by_its_seed(tok: Any) -> None:

@@ -293,6 +293,25 @@ def test_long_texts_of_a_file_are_found_by_their_words(tmp_path: Path) -> None:
     assert found("long_texts", planned(relative, evaluate=evaluate)) == []
 
 
+@pytest.mark.parametrize(("length", "number", "fitting"), [(64, 8, 5), (64, 5, 0), (128, 8, 0)])
+def test_demonstrations_that_do_not_fit(
+    length: int, number: int, fitting: int, tmp_path: Path
+) -> None:
+    """Ten words each: six texts, of which one is the question, have 60."""
+    evaluate = own_task(tmp_path, ["word " * 9 + "word"] * 20)
+    prompt = {"pattern": "{text} so {answer}", "answers": ["good", "bad"]}
+    evaluate["suite"]["tasks"][0]["prompt"] = prompt
+    protocol = {"num_fewshot": number, "max_sequence_length": length}
+    evaluate |= {"adaptation": "prompt", "protocol": protocol}
+    lines = found("dropped_demonstrations", planned(evaluate=evaluate))
+    assert bool(lines) == bool(fitting)
+    for line in lines:
+        assert line.startswith(
+            f"x: of the {number} demonstrations of evaluate.protocol.num_fewshot"
+        )
+        assert f"({length}) have room for at most about {fitting} of reviews" in line
+
+
 def test_tasks_that_an_arm_cannot_do_are_named_with_the_reason() -> None:
     plan = replace(planned(), unsupported={("x", "micro-sst2"): "it has no text"})
     assert found("unsupported_tasks", plan) == ["x cannot do any task: it has no text"]
