@@ -72,8 +72,7 @@ def archived_stages(path: Path, declaration: Declaration) -> Iterator[tuple[Plan
     """
     name = declaration.experiment.name
     with opened(path, name) as archive:
-        stages = archive.manifest.stages
-        plan = make_plan(declaration, recorded_fingerprints(one.spec for one in stages))
+        plan = archived_plan(declaration, archive.manifest.stages)
         store = ArchivedStore(archive, archive.folder.with_name("root"))
         if not store.finished(plan.stages):
             raise ValueError(
@@ -81,6 +80,11 @@ def archived_stages(path: Path, declaration: Declaration) -> Iterator[tuple[Plan
                 "experiment, the micro-world or the version of a stage has changed since"
             )
         yield plan, store
+
+
+def archived_plan(declaration: Declaration, stages: Iterable[ArchivedStage]) -> Plan:
+    """The plan of an experiment with the fingerprints of the data that archived stages have."""
+    return make_plan(declaration, recorded_fingerprints(one.spec for one in stages))
 
 
 def restore_archive(path: Path, plan: Plan, store: Store) -> list[str]:

@@ -15,9 +15,16 @@ def _swapped(task: Task, protocol: Protocol) -> bool:
     return as_pair and not answered_as_text(task, protocol)
 
 
+def _in_windows(task: Task, protocol: Protocol) -> bool:
+    """Whether long inputs are split into windows."""
+    return task.kind in ("extraction", "tagging") and not answered_as_text(task, protocol)
+
+
 READERS: Mapping[str, tuple[Callable[[Task, Protocol], bool], str]] = {
     "both_orders": (_swapped, "a symmetric pair under a head"),
     "num_beams": (answered_as_text, "answered as text"),
+    "max_target_length": (answered_as_text, "answered as text"),
+    "doc_stride": (_in_windows, "tagged, or answered with a span of the text, under a head"),
 }
 """Field of the protocol to whether a task reads it, and what such a task is."""
 

@@ -37,6 +37,7 @@ from harness.plan.learned_vocabularies import TRAIN_TOKENS, VOCAB_SIZE
 from harness.store.declared import Declared, keep_declared, read_declared
 from harness.store.looks import MadeLook, keep_looks, read_looks
 from harness.store.recorded import recorded_experiments
+from harness.store.store import Store
 from harness.store.verification import find_damage
 from harness.study import Study
 from harness.tasks.scores import COUNTS, PREDICTIONS, save_counts
@@ -462,7 +463,7 @@ def test_the_commands(filled: Study, archive: Path, tmp_path: Path) -> None:
     changed = ("--set", "pretrain.tokenizer.vocab_size=400", "--store", str(tmp_path / "other"))
     code, output = call("restore", str(file), str(out), *changed)
     assert code == 0 and f"kept: 0 of {total} stages are done" in output
-    assert "no stage of the archive is one of the experiment as it is planned here" in output
+    assert "no stage of the archive is one of the experiment as it is planned now" in output
     assert f"{total} of {total} stages done" in call("status", str(file), *store)[1]
     assert call("verify", *store)[0] == 0
     assert call("report", str(file), "--archive", str(file), *store) == (
@@ -528,7 +529,7 @@ def test_variants_and_overrides_need_not_be_given_again(tmp_path: Path) -> None:
     )
 
 
-def test_a_report_needs_no_files_of_an_own_corpus(tmp_path: Path) -> None:
+def test_reports_and_boards_need_no_files_of_an_own_corpus(tmp_path: Path) -> None:
     text, file, out = (tmp_path / name for name in ("own.txt", "kept.yaml", "stages.tar.xz"))
     text.write_text("A cat sat on a mat.\n\n" * 400)
     pretrain = EXPERIMENT["pretrain"] | {"corpus": {"source": "text", "path": str(text)}}
@@ -542,6 +543,15 @@ def test_a_report_needs_no_files_of_an_own_corpus(tmp_path: Path) -> None:
         page = (tmp_path / "report" / "README.md").read_text()
         assert f"own.txt: {size}2,800 tokens for training, read" in page
         text.unlink(missing_ok=True)
+    total = len(read_manifest(out).stages)
+    for content, reason in (None, "data that are missing here"), ("The dog ran.", "data differ"):
+        if content:
+            text.write_text(f"{content}\n\n" * 400)
+        arguments = ["restore", str(file), str(out), "--store", str(tmp_path / reason)]
+        result = CliRunner().invoke(app, arguments)
+        assert result.exit_code == 0 and f"{total} of {total} stages are done" in result.output
+        assert reason in " ".join(result.output.split())
+        assert recorded_experiments(Store(tmp_path / reason))
 
 
 @pytest.mark.parametrize("override", ["plugins=[planted]", " plugins = \n- planted"])
