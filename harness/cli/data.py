@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import completion, options
+from harness.core.counting import number_of
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -77,7 +78,7 @@ def verify_command(names: DataNames = None, suite: SuiteName = None) -> None:
     with options.clear_errors():
         sets = to_verify(names or (), suite)
     problems = sum(_reported(*check) for check in verify.verify(sets))
-    options.out.print(f"{len(sets)} data sets, {problems} problems")
+    options.out.print(f"{number_of(len(sets), 'data set')}, {number_of(problems, 'problem')}")
     _exit_on(problems)
 
 
