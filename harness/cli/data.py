@@ -29,7 +29,9 @@ STYLES = {"plain": "", "special": "dim", "chosen": "bold green", "changed": "bol
 """Role of a token to its style."""
 DataNames = Annotated[
     list[str] | None,
-    typer.Argument(help="data sets (glue/cola, nyu-mll/glue), or tasks, probes, corpora"),
+    typer.Argument(
+        metavar="NAME", help="data sets (glue/cola, nyu-mll/glue), or tasks, probes, corpora"
+    ),
 ]
 SuiteName = Annotated[str | None, typer.Option(help="data sets of the tasks of a suite")]
 FetchFolder = Annotated[
