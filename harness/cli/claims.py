@@ -62,7 +62,7 @@ class Priced:
 def claims(
     ids: Annotated[
         list[str] | None,
-        typer.Argument(help="claims as in the findings, such as E17 [default: all]"),
+        typer.Argument(metavar="ID", help="claims as in the findings, such as E17 [default: all]"),
     ] = None,
     run: Annotated[bool, typer.Option("--run", help="compute the experiments")] = False,
     once: Annotated[

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import completion, options
+from harness.core.counting import number_of
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -28,7 +29,9 @@ STYLES = {"plain": "", "special": "dim", "chosen": "bold green", "changed": "bol
 """Role of a token to its style."""
 DataNames = Annotated[
     list[str] | None,
-    typer.Argument(help="data sets (glue/cola, nyu-mll/glue), or tasks, probes, corpora"),
+    typer.Argument(
+        metavar="NAME", help="data sets (glue/cola, nyu-mll/glue), or tasks, probes, corpora"
+    ),
 ]
 SuiteName = Annotated[str | None, typer.Option(help="data sets of the tasks of a suite")]
 FetchFolder = Annotated[
@@ -77,7 +80,7 @@ def verify_command(names: DataNames = None, suite: SuiteName = None) -> None:
     with options.clear_errors():
         sets = to_verify(names or (), suite)
     problems = sum(_reported(*check) for check in verify.verify(sets))
-    options.out.print(f"{len(sets)} data sets, {problems} problems")
+    options.out.print(f"{number_of(len(sets), 'data set')}, {number_of(problems, 'problem')}")
     _exit_on(problems)
 
 

@@ -13,7 +13,8 @@ def evaluate(
     suite: Annotated[str, typer.Option(help="a name in 'harness list suites'")] = "micro-glue-v1",
     seeds: Annotated[int, typer.Option(min=1, help="fine-tuning runs per task")] = 3,
     task: Annotated[
-        list[str] | None, typer.Option(help="only this task of the suite; repeatable")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="only this task of the suite; repeatable"),
     ] = None,
     adaptation: Annotated[str, typer.Option(help="a name in 'harness list adaptations'")] = "full",
     revision: Annotated[str | None, typer.Option(help="commit, branch or tag on the Hub")] = None,

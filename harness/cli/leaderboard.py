@@ -20,7 +20,8 @@ def leaderboard(
     format: options.TableFormat = options.Format.md,
     average: options.Average = None,
     task: Annotated[
-        list[str] | None, typer.Option(help="only this task, with its own average; repeatable")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="only this task, with its own average; repeatable"),
     ] = None,
     columns: Annotated[
         str | None, typer.Option(metavar="A,B", help="show only these columns, or those of tasks")

@@ -71,7 +71,7 @@ def _recorded(folder: Path) -> "list[FinishedRuns]":
 def import_(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE.parquet...", help="files of scores", show_default=False),
+        typer.Argument(metavar="FILE.parquet", help="files of scores", show_default=False),
     ],
     replace: Annotated[
         bool, typer.Option("--replace", help="in place of all earlier imports of the same sources")

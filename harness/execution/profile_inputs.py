@@ -34,7 +34,7 @@ def profiled_stage(plan: Plan, arm: str | None = None) -> tuple[str, Stage]:
         which = f"the arm {arm}" if arm else "an arm"
         instead = f"; arms that do: {', '.join(training)}" if training else ""
         raise ValueError(
-            f"{name}: {which} must pretrain to be profiled, but is an imported checkpoint, a "
+            f"{name}: {which} must have updates of pretraining, but is an imported checkpoint, a "
             f"baseline or has a budget of 0{instead}"
         )
     key = next(key for (of, _), key in plan.pretrain_keys.items() if of == chosen)

@@ -25,6 +25,8 @@ def stage_states(plan: Plan, store: Store, finished: Mapping[str, StageResult]) 
     """
     workspace = Workspace(store.root)
     found: dict[str, tuple[str, str]] = {}
+    ended = [key for key in plan.stages if key not in finished and workspace.result(key).exists()]
+    finished = {**finished, **store.finished(ended)} if ended else finished  # recorded since then
     for key, stage in plan.stages.items():
         state = ("done", "") if key in finished else _unfinished(stage, plan, workspace, found)
         found[key] = state
@@ -46,6 +48,9 @@ def _unfinished(
     for parent in stage.parents.values():
         if found[parent][0] in ("failed", "blocked"):
             return "blocked", f"needs {plan.stages[parent].kind} {plan.stages[parent].label}"
+    if workspace.result(stage.key).exists():
+        is_lost = workspace.is_cleaned(stage.key)  # from the store, so that it is computed again
+        return ("waiting", "") if is_lost else ("interrupted", "computed, not recorded yet")
     return ("interrupted", figures_line(progress)) if progress else ("waiting", "")
 
 

@@ -27,8 +27,14 @@ FEW_TRUNCATED = 0.01
 """Share of train examples up to which truncation is not reported."""
 
 
-def at_chance(results: Results, table: Table, scores: RunScores) -> Iterator[str]:
-    """A sentence on the runs at or below chance, and one on arms without better runs."""
+def at_chance(
+    results: Results, table: Table, scores: RunScores, known: dict[str, float]
+) -> Iterator[str]:
+    """A sentence on the runs at or below chance, and one on arms without better runs.
+
+    Args:
+        known: column to the score x 100 of the best guess, also where no task declares it.
+    """
     levels = chance(table)
     counts = {
         arm: _failed(scores, levels, arm) for arm in results.arms if not guesses(results, arm)
@@ -50,7 +56,8 @@ def at_chance(results: Results, table: Table, scores: RunScores) -> Iterator[str
             f"{'; '.join(reversed_runs)}. They may have learned the task inverted, if labels mean "
             "something else in the evaluation split, or what decides a label may differ there."
         )
-    never = [arm for arm, (bad, total) in failed.items() if bad == total and not inverted[arm]]
+    everywhere = {arm: _failed(scores, {**known, **levels}, arm) for arm in failed}
+    never = [arm for arm, (bad, total) in everywhere.items() if bad == total and not inverted[arm]]
     if never:
         yield f"Arms without any run above chance: {', '.join(never)}."
 

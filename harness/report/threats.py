@@ -147,9 +147,11 @@ def _of_scores(results: Results, table: Table, scores: RunScores) -> dict[str, I
     """The checks of scores that apply."""
     found = {}
     guided = [arm for arm in results.arms if not run_checks.guesses(results, arm)]
+    levels = chance_checks.chance_levels(results, table) if guided else {}
     if guided and run_checks.chance(table):
-        found["runs and arms at or below chance"] = run_checks.at_chance(results, table, scores)
-    if guided and chance_checks.chance_levels(results, table):
+        name = "runs and arms at or below chance"
+        found[name] = run_checks.at_chance(results, table, scores, levels)
+    if levels:
         name = "arms that are not significantly above chance"
         found[name] = chance_checks.near_chance(results, table, results.get(compared_arms))
     if len(results.arms) > 1:

@@ -62,8 +62,8 @@ def test_a_profile_is_printed_and_nothing_is_stored(folder: Path) -> None:
     ("words", "message"),
     [
         (("--arm", "brt"), "small: the arm 'brt' is not known; did you mean 'bert'"),
-        (("--arm", "scratch"), "the arm scratch must pretrain to be profiled"),
-        (("--set", "pretrain.budget.tokens=0", "--set", "grid={}"), "an arm must pretrain"),
+        (("--arm", "scratch"), "the arm scratch must have updates of pretraining"),
+        (("--set", "pretrain.budget.tokens=0", "--set", "grid={}"), "an arm must have updates"),
         (("--trace", "."), "--trace must be a file, but . is a folder"),
     ],
 )

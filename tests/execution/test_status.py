@@ -59,6 +59,30 @@ def test_every_state_with_its_detail(plan: Plan, tmp_path: Path) -> None:
     assert bytes_done == 5 and bytes_work > 30
 
 
+def test_a_computed_stage_is_done_once_it_is_recorded(plan: Plan, tmp_path: Path) -> None:
+    """Also if it is recorded after the finished stages were read; its progress remains."""
+    store, workspace = Store(tmp_path / "runs"), Workspace(tmp_path / "runs")
+    stage = first(plan, "tokenizer", "")
+    read_before = store.finished(plan.stages)
+    workspace.output(stage.key).mkdir(parents=True)
+    (workspace.folder(stage.key) / "progress.json").write_text('{"done": 4, "total": 4}')
+    workspace.result(stage.key).write_text("{}")
+
+    def state() -> tuple[str, str]:
+        found = stage_states(plan, store, read_before).set_index("key").loc[stage.key]
+        return found["state"], found["detail"]
+
+    assert state() == ("interrupted", "computed, not recorded yet")
+    store.record(stage.key, stage.kind, stage.label, {}, {}, workspace.output(stage.key))
+    assert state() == ("done", "")
+    workspace.clean(stage.key)
+    assert state() == ("done", "")
+    recorded = store.find(stage.key)
+    assert recorded
+    store.remove(recorded)
+    assert state() == ("waiting", "")
+
+
 def test_failed_stages_are_named_with_their_reasons(plan: Plan) -> None:
     stage = first(plan, "pretrain", "static")
     Execution().raise_failures(plan)

@@ -56,10 +56,12 @@ def test_runs_at_chance_are_counted_and_collapsed_arms_named(
     table, scores = table_and_scores(data)
     for column in ("sst2", "mrpc"):
         scores[column]["bad"][:] = 45.0
-    counted, never = run_checks.at_chance(data, table, scores)
+    counted, never = run_checks.at_chance(data, table, scores, {})
     # 2 tasks, 3 x 2 seeds; the baseline is not counted
     assert counted.endswith("arm bad, 12 of its 12.")
     assert never == "Arms without any run above chance: bad."
+    scores["own"] = {arm: np.array([60.0]) for arm in data.arms}  # declares no chance
+    assert list(run_checks.at_chance(data, table, scores, {"own": 51.0})) == [counted]
 
 
 def test_columns_at_the_maximum_cannot_separate_arms(
@@ -98,12 +100,12 @@ def test_runs_far_below_chance_have_learned_the_task_inverted(
     table, scores = table_and_scores(data)
     scores["sst2"]["bad"][:] = 10.0, 8.0
     scores["cola"]["bad"][:] = -9.0, -10.0  # too close to chance
-    _, inverted = run_checks.at_chance(data, table, scores)
+    _, inverted = run_checks.at_chance(data, table, scores, {})
     level = 100 * (TASKS["sst2"].chance or 0.0)  # three classes of MNLI have no reverse
     assert f"reversed: bad on sst2 (8.0; chance {level:.1f}). " in inverted
     assert "good" not in inverted and "cola" not in inverted and "mnli" not in inverted
     scores["cola"]["bad"][:] = -9.0, -10.1
-    _, inverted = run_checks.at_chance(data, table, scores)
+    _, inverted = run_checks.at_chance(data, table, scores, {})
     assert "cola (−10.1; chance 0.0)" in inverted
 
 
@@ -113,7 +115,7 @@ def test_undefined_scores_count_as_at_chance(
     data = fabricate({"good": 0.95}, tasks=("sst2",), seeds=(1, 2))
     table, scores = table_and_scores(data)
     scores["sst2"]["good"][0] = np.nan
-    (counted,) = run_checks.at_chance(data, table, scores)
+    (counted,) = run_checks.at_chance(data, table, scores, {})
     assert counted.endswith("arm good, 1 of its 2.")
 
 

@@ -114,6 +114,17 @@ class Card:
     """Software and machine that write the card."""
 
     @property
+    def is_trained(self) -> bool:
+        """Whether the network was trained here, on text or tasks."""
+        return bool(self.metrics.get("steps") or self.steps or self.task_steps)
+
+    @property
+    def is_random(self) -> bool:
+        """Whether all of its weights are those with which it was initialised."""
+        model, start = self.run.model, self.run.init_from
+        return not (self.is_trained or model.checkpoint or model.vectors or start)
+
+    @property
     def generated(self) -> bool:
         """Whether the network was trained on micro-world text alone."""
         texts = [self.run.corpus, *(step.text for step in self.steps)]

@@ -74,27 +74,32 @@ def _summary(card: Card) -> str:
     size, changed = run.size, card.recipe in RECIPES and recipe_changes(run)
     return (
         f"A {run.model.family} of {size.num_layers} layers of width {size.hidden_size}, "
-        f"pretrained with seed {card.seed}"
+        f"{'pretrained' if card.metrics.get('steps') else 'initialised'} with seed {card.seed}"
         f"{f' by the recipe {card.recipe}' if card.recipe else ''}"
         f"{' with changes' if changed else ''}{after}."
     )
 
 
 def _limits(card: Card) -> list[str]:
-    run = card.run
-    runs = [run, *(step.run for step in card.steps)]
-    longest = max(phase.sequence_length for one in runs for phase in one.phases)
-    limits = [f"It was trained on inputs of at most {longest} tokens."]
-    if run.model.checkpoint:
-        limits = ["The limits of the original checkpoint apply."]
-    count, trained = num_parameters(card) or 0, card.steps or card.task_steps
+    limits, count = [_limit_of_training(card)], num_parameters(card) or 0
     if 0 < count < SMALL:
         limits.append(f"It is small ({count:,} parameters): not suited to production.")
-    if not run.model.checkpoint and not trained and not card.metrics.get("steps"):
-        limits.append("It was not trained: its weights are random.")
-    if card.generated:
+    if card.generated and not card.is_random:
         limits.append("It was trained on generated text only and knows little real English.")
     return [*limits, "It has not been examined for biases or harms."]
+
+
+def _limit_of_training(card: Card) -> str:
+    run = card.run
+    if run.model.checkpoint:
+        return "The limits of the original checkpoint apply."
+    if card.is_random:
+        return "It was not trained: its weights are random."
+    if not card.is_trained:
+        return "It was not trained beyond the weights that it starts from; all others are random."
+    runs = [run, *(step.run for step in card.steps)]
+    longest = max(phase.sequence_length for one in runs for phase in one.phases)
+    return f"It was trained on inputs of at most {longest} tokens."
 
 
 def _citation(card: Card) -> list[str]:

@@ -19,7 +19,10 @@ def as_checkpoint(model: Any, tokenizer: Any, root: Path) -> str:
     if not isinstance(model, str | Path):
         return str(save_checkpoint(model, tokenizer, root))
     if tokenizer is not None:
-        raise ValueError(f"a tokenizer goes with a model in memory, but the model is {model}")
+        raise ValueError(
+            f"a tokenizer goes with a model in memory, but the model is {model}, which has its "
+            "own: leave it out, and name the suite as suite=..."
+        )
     return str(model)
 
 

@@ -68,12 +68,22 @@ def test_the_fields_for_the_hub_are_yaml() -> None:
 
 def test_limits_follow_from_the_run() -> None:
     assert "generated text only" in render(CARD)
-    assert "was not trained" in render(replace(CARD, metrics={"steps": 0.0}))
     foreign = RECIPES["bert"].model_copy(update={"corpus": HubCorpus(path="a/b", revision="c1")})
     text = render(replace(CARD, run=foreign))
     assert "generated text only" not in text
     assert 'license: "other"' in text
     assert "see the card of a/b" in text and "commit c1" in text
+
+
+def test_a_card_of_an_untrained_network_says_nothing_of_training() -> None:
+    text = render(replace(CARD, metrics={"steps": 0.0}))
+    assert "It was not trained: its weights are random." in text
+    assert "initialised with seed 0" in text and "pretrained with" not in text
+    assert "It was trained on" not in text and "generated text only" not in text
+    start = CARD.run.model_copy(update={"init_from": CARD.run})
+    started = render(replace(CARD, metrics={"steps": 0.0}, run=start))
+    assert "not trained beyond the weights that it starts from" in started
+    assert "generated text only" in started
 
 
 @pytest.mark.parametrize("role", ["", "init_from", "teacher"])

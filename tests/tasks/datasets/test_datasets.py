@@ -106,7 +106,7 @@ def command(*arguments: str, code: int = 0) -> str:
 def problem(*arguments: str) -> str:
     """The one line on what is wrong."""
     lines = command("verify", *arguments, code=2).splitlines()
-    assert len(lines) == 2 and lines[-1] == "1 data sets, 1 problems", lines
+    assert len(lines) == 2 and lines[-1] == "1 data set, 1 problem", lines
     return lines[0]
 
 
@@ -181,7 +181,7 @@ def test_a_split_of_one_class_is_a_warning(mirror: Path) -> None:
     assert command("verify", "cola").splitlines() == [
         f"{name} train 100, validation 2",
         f"{name} warning: validation has only the class acceptable, so its scores mean nothing",
-        "1 data sets, 0 problems",
+        "1 data set, 0 problems",
     ]
 
 
