@@ -70,7 +70,7 @@ def test_a_computed_stage_is_done_once_it_is_recorded(plan: Plan, tmp_path: Path
 
     def state() -> tuple[str, str]:
         found = stage_states(plan, store, read_before).set_index("key").loc[stage.key]
-        return found["state"], found["detail"]
+        return str(found["state"]), str(found["detail"])
 
     assert state() == ("interrupted", "computed, not recorded yet")
     store.record(stage.key, stage.kind, stage.label, {}, {}, workspace.output(stage.key))

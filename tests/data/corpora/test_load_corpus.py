@@ -190,8 +190,8 @@ def test_hidden_files_are_read_only_where_they_are_named(tmp_path: Path) -> None
     visible = [["Text of atxt."], ["Text of b/atxt."]]
     for path in (tmp_path, tmp_path / "**/*.txt"):
         assert read(TextCorpus(path=str(path))) == visible
-    for path in (".checkpoints", ".checkpoints/*.txt", ".*/a.txt", ".checkpoints/a.txt"):
-        assert read(TextCorpus(path=str(tmp_path / path))) == [["Text of checkpoints/atxt."]]
+    for named in (".checkpoints", ".checkpoints/*.txt", ".*/a.txt", ".checkpoints/a.txt"):
+        assert read(TextCorpus(path=str(tmp_path / named))) == [["Text of checkpoints/atxt."]]
 
 
 def test_endings_may_be_in_upper_case(tmp_path: Path) -> None:

@@ -81,7 +81,8 @@ def test_settings_on_the_edge_are_named(fabricate, tmp_path: Path) -> None:
     assert "good epochs in 2 of 2 searches, " in sentence
     assert "bad epochs in 2 of 2 searches" in sentence
     chosen = selected_trials(data).query("arm == 'good'")["learning_rate"]
-    on_edge = [at_edge(Range(**SPACE["learning_rate"]), rate) for rate in chosen]
+    tried = Range.model_validate(SPACE["learning_rate"])
+    on_edge = [at_edge(tried, rate) for rate in chosen]
     assert (f"good learning_rate in {sum(on_edge)} of 2" in sentence) == any(on_edge)
     section = chosen_section(data)
     assert section and section.notes[-1] == EDGE_NOTE
