@@ -54,7 +54,7 @@ def _other_data(experiment: Path, changes: Changes, done: Collection[str]) -> st
     try:
         again = set(done) - load_plan(experiment, *changes).stages.keys()
     except ValueError:
-        return "'harness run' and 'harness report' need data that are missing here"
+        return "'harness run' and 'harness report' need data that are missing here or unreadable"
     if not again:
         return ""
     return (
