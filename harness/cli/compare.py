@@ -89,7 +89,7 @@ def _across(
         from harness.store.store import Store
 
         for text in (text for text in recorded if not is_measured(Store(store), text)):
-            _parts(text)  # says what the text must be
+            _require_no_misspelt_file(_parts(text)[0])
         one, other = (_measured(text, set_, store) for text in (first, second))
         return compare_measured(one, other, average)
     (named, arm), (beside, of) = map(_parts, (first, second))
@@ -97,6 +97,14 @@ def _across(
     return study.compare(
         arm, of, study if named == beside else _study(beside, set_, store), average
     )
+
+
+def _require_no_misspelt_file(experiment: str) -> None:
+    from harness.core.config import near_name
+    from harness.core.shipped import shipped_experiments
+
+    near = near_name(experiment, shipped_experiments()).strip()
+    options.require(not near, f"the experiment {experiment!r} is not known; {near}")
 
 
 def _is_of_file(text: str) -> bool:

@@ -27,9 +27,10 @@ def findings(
     from harness.report.findings.markdown import board
 
     with options.clear_errors():
-        text, web = out.with_suffix(".md"), out.with_suffix(".html")
         options.require(reports.is_dir(), f"there is no folder {reports}; name that of the reports")
         options.make_folder_of(out, "--out")
+        stem = out.with_suffix("") if out.suffix in (".md", ".html") else out
+        text, web = (stem.with_name(f"{stem.name}{ending}") for ending in (".md", ".html"))
         evidence = read_evidence(reports)
         options.require(bool(evidence), f"no report below {reports} has a verdicts.csv")
         found = found_in(evidence, published_relations())

@@ -131,7 +131,7 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:
     near = near_name(name, names)
     most = MAX_BESIDE_NEAR if near else MAX_KNOWN
     rest = f" and {len(names) - most:,} others" if len(names) > most else ""
-    return f"{kind} {name!r} is not known; {near}known: {', '.join(names[:most])}{rest}"
+    return f"{kind} {name!r} is not known; {near}known: {', '.join(names[:most]) or 'none'}{rest}"
 
 
 def near_name(name: object, known: Iterable[str]) -> str:

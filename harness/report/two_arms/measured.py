@@ -96,7 +96,9 @@ def measured_arm(store: Store, name: str) -> MeasuredArm:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise ValueError(unknown_name("the recorded or imported arm", name, _known(store)))
+        arms = [f"{one}:{arm}" for one, arm in _known_arms(store) if _names(name, one)]
+        known = arms or _known(store)
+        raise ValueError(unknown_name("the recorded or imported arm", name, known))
     if len({one.label for one in found}) == 1:
         sources = ", ".join(f"{one.source} on {one.suite_name}" for one in found)
         raise ValueError(f"{name} must be of one source, suite and protocol, but is of {sources}")
@@ -113,6 +115,14 @@ def _known(store: Store) -> list[str]:
     imported = imported_scores(store)
     names = [] if imported is None else imported["experiment"].unique().tolist()
     return list(dict.fromkeys([*store.experiments(), *names]))
+
+
+def _known_arms(store: Store) -> Iterator[tuple[str, str]]:
+    """Experiment and arm of all recorded and imported scores."""
+    imported = imported_scores(store)
+    frames = [one.scores.assign(experiment=one.name) for one in recorded_experiments(store)]
+    for frame in frames if imported is None else [*frames, imported]:
+        yield from frame[["experiment", "arm"]].drop_duplicates().itertuples(index=False, name=None)
 
 
 def _recorded(store: Store, one: RecordedExperiment, name: str) -> Iterator[MeasuredArm]:

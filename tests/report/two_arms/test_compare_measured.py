@@ -164,6 +164,8 @@ def test_a_name_must_be_that_of_one_arm(store: Store, exported: Path, tmp_path: 
     assert measured_arm(store, "two").label == "two: alike"
     with pytest.raises(ValueError, match="'thee' is not known; known: one, two"):
         measured_arm(store, "thee")
+    with pytest.raises(ValueError, match="'one:god' is not known; did you mean 'one:good'"):
+        measured_arm(store, "one:god")
     with pytest.raises(ValueError, match="one must name one arm, as one:ARM, but has good, <scr"):
         measured_arm(store, "one")
     theirs = imported(exported, tmp_path)
@@ -184,3 +186,5 @@ def test_the_command_names_what_has_no_file(store: Store) -> None:
     found = call("one:good", "three:alike")
     assert found.exit_code == 2 and found.output.count("\n") == 1
     assert "'three:alike' is not known; known: one, two" in found.output
+    found = call("one:good", "quickstrt:bert")
+    assert "the experiment 'quickstrt' is not known; did you mean 'quickstart'?" in found.output
