@@ -1,6 +1,7 @@
 """Figures of the course of pretraining, by tokens, FLOPs or hours, and of loss against score."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import matplotlib
@@ -23,20 +24,39 @@ TASK_HEIGHT = 1.9
 """Height of a panel of one task, in inches."""
 GROUP_HEIGHT = 2.4
 """Height of a panel of losses and scores, in inches."""
+WIDE = 50
+"""Highest loss over lowest above which their axis is logarithmic."""
 Draw = Callable[[Axes, pd.DataFrame, str, int, str], Line2D]
 """Draws the points of a run by cost (axes, points, cost, number and name of the run); returns the
 line of their mean."""
 
 
-def loss_curves(points: pd.DataFrame, costs: Sequence[str], name: str) -> str | None:
+def loss_curves(
+    points: pd.DataFrame, groups: Sequence[Sequence[str]], costs: Sequence[str], name: str
+) -> str | None:
     """Training loss by each of `costs`: seeds as thin lines, their mean in bold; null if empty.
 
     Args:
         points: result of `harness.report.sections.pretraining.curve_points`.
+        groups: of runs with comparable losses. Each has panels of its own, and those of a single
+            run share the last ones.
         name: of the file, without the ending.
     """
     runs = list(points["run"].unique())
-    return _panels(points, runs, costs, name, "training loss (nats)", _loss, logarithmic=False)
+    value = "training loss (nats)"
+    return _panels(points, runs, costs, name, value, _loss, rows=_loss_rows(runs, groups))
+
+
+def _loss_rows(runs: Sequence[str], groups: Sequence[Sequence[str]]) -> dict[str, list[str]]:
+    """Title of each row of panels to its runs; one without a title if all share it."""
+    known = [[run for run in group if run in runs] for group in groups]
+    several = [group for group in known if len(group) > 1]
+    others = [run for run in runs if not any(run in group for group in several)]
+    rows = several + [others] * bool(others)
+    if len(rows) == 1:
+        return {"": rows[0]}
+    titles = [f"comparable held-out losses ({number + 1})" for number in range(len(several))]
+    return dict(zip([*titles, "others"], rows, strict=False))
 
 
 def learning_curves(
@@ -51,7 +71,7 @@ def learning_curves(
         arms: in the order of their colours.
     """
     value = "average of the suite x 100"
-    return _panels(points, arms, costs, name, value, _learning, logarithmic=True)
+    return _panels(points, arms, costs, name, value, _learning)
 
 
 def task_curves(
@@ -132,28 +152,45 @@ def _panels(
     name: str,
     value: str,
     draw: Draw,
-    *,
-    logarithmic: bool,
+    rows: Mapping[str, Sequence[str]] | None = None,
 ) -> str | None:
+    """A panel for each of `costs`, or a row of them for each of `rows` (title to its runs); with a
+    logarithmic x axis without `rows`."""
     if points.empty or not costs:
         return None
     with matplotlib.rc_context(style.STYLE):
         numbers = _numbers(points["run"], runs)
         short, drawn = style.shortened(numbers), {}
-        figure, grid = style.panels(1, HEIGHT, short.values(), len(costs), sharey=True)
-        for axes, cost in zip(grid, costs, strict=True):
-            for run, i in numbers.items():
-                drawn[short[run]] = draw(axes, points[points["run"] == run], cost, i, run)
-            axes.set_xlabel(COSTS[cost])
-            axes.grid(axis="y")
-            text = "{:g}".format if cost == "hours" else EngFormatter(sep="")
-            if logarithmic:
-                style.log_scale(axes, text)
-            elif cost != "hours":
-                axes.xaxis.set_major_formatter(text)
-        grid[0].set_ylabel(value)
-        style.legend_above(figure, drawn)
+        shown = rows or {"": list(numbers)}
+        height = HEIGHT if len(shown) == 1 else GROUP_HEIGHT
+        figure, grid = style.panels(len(shown), height, short.values(), len(costs), sharey=True)
+        for axes, ((title, own), cost) in zip(grid, product(shown.items(), costs), strict=True):
+            for run in own:
+                of_run = points[points["run"] == run]
+                drawn[short[run]] = draw(axes, of_run, cost, numbers[run], run)
+            _set_costs(axes, cost, logarithmic=rows is None)
+            if cost == costs[0]:
+                axes.set_title(title, fontsize=9, loc="left")
+                axes.set_ylabel(value)
+                if rows and _is_wide(points[points["run"].isin(own)]["loss"]):
+                    style.log_scale(axes, "{:g}".format, "y")
+        style.legend_above(figure, {short[run]: drawn[short[run]] for run in numbers})
         return style.as_svg(figure, name)
+
+
+def _is_wide(losses: "pd.Series[float]") -> bool:
+    """Whether the lowest losses could not be told apart on an axis that shows the highest."""
+    return bool(losses.min() > 0 and losses.max() > WIDE * losses.min())
+
+
+def _set_costs(axes: Axes, cost: str, *, logarithmic: bool) -> None:
+    axes.set_xlabel(COSTS[cost])
+    axes.grid(axis="y")
+    text = "{:g}".format if cost == "hours" else EngFormatter(sep="")
+    if logarithmic:
+        style.log_scale(axes, text)
+    elif cost != "hours":
+        axes.xaxis.set_major_formatter(text)
 
 
 def _loss(axes: Axes, points: pd.DataFrame, cost: str, number: int, run: str) -> Line2D:

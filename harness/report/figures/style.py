@@ -6,7 +6,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -68,10 +68,13 @@ def panels(
     Args:
         height: of a panel, in inches.
         names: in the legend.
+        sharey: whether panels beside each other share their y axis.
     """
     size = (WIDTH, height * rows + legend_height(list(names)))
     figure = Figure(figsize=size, layout="constrained")
-    return figure, list(figure.subplots(rows, columns, squeeze=False, sharey=sharey).ravel())
+    return figure, list(
+        figure.subplots(rows, columns, squeeze=False, sharey="row" if sharey else False).ravel()
+    )
 
 
 def row_canvas(
@@ -134,11 +137,12 @@ def _spread_numbers(low: float, high: float) -> list[float]:
     return found
 
 
-def log_scale(axes: Axes, text: Callable[[float], str]) -> None:
-    """Makes the x axis logarithmic, with numbers formatted by `text`."""
-    axes.set_xscale("log")
-    axes.xaxis.set_major_formatter(LogTicks(text))
-    axes.xaxis.set_minor_formatter(LogTicks(text))
+def log_scale(axes: Axes, text: Callable[[float], str], axis: Literal["x", "y"] = "x") -> None:
+    """Makes an axis logarithmic, with numbers formatted by `text`."""
+    axes.set(**{f"{axis}scale": "log"})
+    ticks = axes.xaxis if axis == "x" else axes.yaxis
+    ticks.set_major_formatter(LogTicks(text))
+    ticks.set_minor_formatter(LogTicks(text))
 
 
 def legend_above(figure: Figure, drawn: Mapping[str, Any]) -> None:

@@ -37,6 +37,7 @@ from harness.report.sections.pretraining import (
     source_losses_table,
 )
 from harness.report.sections.probe_curves import along_the_way
+from harness.report.sections.transfer import comparable_runs
 
 LOSS_NOTE = (
     "Training loss after each share of the tokens and held-out loss at the end, in nats per "
@@ -56,6 +57,10 @@ LEARNING_NOTE = (
 LOSS_CAPTION = (
     "Training loss by tokens and by FLOPs: pretraining seeds as thin lines, their mean in bold. "
     "FLOPs of a part of a run are proportional to its tokens."
+)
+GROUPS_CAPTION = (
+    "Arms whose held-out losses are comparable share panels; those comparable with no other are in "
+    "the last ones."
 )
 LEARNING_CAPTION = (
     "Average over the suite by tokens and by FLOPs: pretraining seeds as dots, their mean as a "
@@ -78,10 +83,12 @@ def loss_section(results: Results) -> Section | None:
     """Loss curves, and the losses after shares of the tokens."""
     table = loss_table(results)
     points = results.get(curve_points)
-    svg = loss_curves(points, _known(points, ("tokens", "flops")), "loss")
+    groups = comparable_runs(results)
+    svg = loss_curves(points, groups, _known(points, ("tokens", "flops")), "loss")
     if not table.rows:
         return None
-    plots = {"loss": Plot(svg, LOSS_CAPTION)} if svg else {}
+    caption = f"{LOSS_CAPTION} {GROUPS_CAPTION}" if sum(map(bool, groups)) > 1 else LOSS_CAPTION
+    plots = {"loss": Plot(svg, caption)} if svg else {}
     notes, tables = [LOSS_NOTE, *([SUM_NOTE] if _has_sums(results) else [])], {"": table}
     folded: dict[str, TextTable] = {}
     if (sources := source_losses_table(results)).rows:
@@ -127,7 +134,7 @@ def hours(results: Results) -> dict[str, Plot]:
     """File name to figure of the same curves by hours, which depend on the machine."""
     points = results.get(curve_points)
     averages = results.get(learning_points).rename(columns={"arm": "run"})
-    loss = loss_curves(points, _known(points, ["hours"]), "loss_hours")
+    loss = loss_curves(points, comparable_runs(results), _known(points, ["hours"]), "loss_hours")
     known = _known(averages, ["hours"])
     average = learning_curves(averages, results.arms, known, "learning_hours")
     plots = {"loss_hours": Plot(loss, f"Loss {HOURS_CAPTION}")} if loss else {}

@@ -60,6 +60,14 @@ def comparable(results: Results, by_byte: bool = False) -> list[list[str]]:
     return list(groups.values())
 
 
+def comparable_runs(results: Results) -> list[list[str]]:
+    """The same groups, of the names of pretraining runs (`shared_runs`)."""
+    runs = shared_runs(results)
+    return [
+        [run for run, arms in runs.items() if arms[0] in group] for group in comparable(results)
+    ]
+
+
 def _texts(run: Pretrain) -> tuple[Corpus, Corpus]:
     """The texts that the vocabulary is learned from, and that the loss is measured on. Ablations
     change neither."""

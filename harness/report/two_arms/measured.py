@@ -96,8 +96,8 @@ def measured_arm(store: Store, name: str) -> MeasuredArm:
     if len(found) == 1:
         return found[0]
     if not found:
-        arms = [f"{one}:{arm}" for one, arm in _known_arms(store) if _names(name, one)]
-        known = arms or _known(store)
+        near = [f"{one}:{arm}" for one, arm in _known_arms(store) if _names(name, one)]
+        known = near or _known(store)
         raise ValueError(unknown_name("the recorded or imported arm", name, known))
     if len({one.label for one in found}) == 1:
         sources = ", ".join(f"{one.source} on {one.suite_name}" for one in found)

@@ -135,13 +135,52 @@ FIGURES = {
     "forgetting": lambda: forgetting_maps(
         {arm: pd.DataFrame(50.0, ["_t", "$t$"], ["_t", "$t$"]) for arm in HOSTILE}
     ),
-    "loss": lambda: loss_curves(curves(), ["tokens"], "loss"),
+    "loss": lambda: loss_curves(curves(), [HOSTILE[:2], HOSTILE[2:3]], ["tokens"], "loss"),
     "learning": lambda: learning_curves(curves(), HOSTILE, ["tokens"], "learning"),
     "transfer": lambda: loss_and_score(curves(), HOSTILE),
     "costs": lambda: fronts(curves().drop_duplicates("arm"), {"flops": [True] * len(HOSTILE)}),
     "lengths": lambda: lengths({arm: CorpusStatistics(lengths=[3, 50, 4000]) for arm in HOSTILE}),
     "seeds": lambda: seed_spread({"_$x$": {arm: np.ones(2) for arm in HOSTILE}}, HOSTILE),
 }
+
+
+@pytest.mark.parametrize(
+    ("groups", "titles"),
+    [
+        ([], []),
+        ([["a"], ["b"], ["c", "d"], ["e"]], ["comparable held-out losses (1)", "others"]),
+        ([["c", "absent"], ["e"]], []),
+        ([["a", "b", "c", "d", "e"]], []),
+        (
+            [["a", "c", "e"], ["b", "d"]],
+            ["comparable held-out losses (1)", "comparable held-out losses (2)"],
+        ),
+    ],
+)
+def test_losses_of_one_kind_share_panels(groups: list[list[str]], titles: list[str]) -> None:
+    """On one axis, losses of other kinds hid those that can be compared."""
+    points = curves().replace({"run": dict(zip(HOSTILE, "abcdef", strict=True))})
+    points = points[points["run"] != "f"]
+    root = ElementTree.fromstring(str(loss_curves(points, groups, ["tokens", "flops"], "loss")))
+    texts = ["".join(text.itertext()).strip() for text in root.iterfind(".//{*}text")]
+    rows = max(1, len(titles))
+    assert [text for text in texts if text in {*titles, "others"}] == titles
+    assert texts.count("pretraining tokens") == texts.count("training loss (nats)") == rows
+    assert [text for text in texts if text in "abcde"] == list("abcde")  # each once, in the legend
+
+
+@pytest.mark.parametrize(
+    ("lowest", "highest", "numbers"),
+    [(0.1, 12.0, ["0.1", "1", "10"]), (2.0, 8.0, [str(number) for number in range(2, 9)])],
+)
+def test_losses_far_apart_have_a_logarithmic_axis(
+    lowest: float, highest: float, numbers: list[str]
+) -> None:
+    points = curves().assign(loss=np.linspace(lowest, highest, 24))
+    root = ElementTree.fromstring(str(loss_curves(points, [], ["tokens"], "loss")))
+    texts = ["".join(text.itertext()).strip() for text in root.iterfind(".//{*}text")]
+    after = texts[texts.index("pretraining tokens") + 1 : texts.index("training loss (nats)")]
+    assert after == numbers
 
 
 @pytest.mark.parametrize("name", FIGURES)
