@@ -151,7 +151,7 @@ def finetuning_flops(
     protocol = arm.evaluate.protocol
     distillation = None if is_earlier else arm.evaluate.distillation
     copies = distillation.augment.copies if distillation and distillation.augment else 0
-    examples = _num_examples(arm, task) * (1 + copies)
+    examples = num_train_examples(arm, task) * (1 + copies)
     one = _forward_flops(arm.pretrain, MEAN_TASK_TOKENS, reading_of(protocol, arm.pretrain))
     passes = TRAINING * (settings.auxiliary.num_passes if settings.auxiliary else 1)
     passes += SIFT_PASSES if settings.sift_weight else 0
@@ -166,10 +166,11 @@ def augmenting_flops(arm: Arm, task: Task, settings: Augmentation) -> float:
     """FLOPs of a teacher that augments the examples of a task: a forward pass for each word, though
     words of several tokens stay, and one for each example and copy."""
     one = _forward_flops(arm.pretrain, MEAN_TASK_TOKENS)
-    return one * _num_examples(arm, task) * (MEAN_TASK_TOKENS + 1 + settings.copies)
+    return one * num_train_examples(arm, task) * (MEAN_TASK_TOKENS + 1 + settings.copies)
 
 
-def _num_examples(arm: Arm, task: Task) -> int:
+def num_train_examples(arm: Arm, task: Task) -> int:
+    """Examples of the train set, with the hold-out, that an arm reads; 0 if unknown."""
     return min(task.train_size, arm.evaluate.protocol.max_train_examples or task.train_size)
 
 

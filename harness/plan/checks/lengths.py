@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
 from harness.models import LEARNED_POSITIONS
+from harness.plan.costs import num_train_examples
 from harness.plan.plan import Plan
 from harness.tasks.task import COMPARED, Task
 from harness.tasks.text_sample import sample_texts
@@ -46,17 +47,23 @@ def long_texts(plan: Plan) -> Iterator[str]:
 
 def dropped_demonstrations(plan: Plan) -> Iterator[str]:
     """Prompted tasks of which fewer than `protocol.num_fewshot` demonstrations fit into an input
-    with the question, on average, even if each word were one token."""
+    with the question, on average, even if each word were one token, or that have fewer train
+    examples."""
     for arm in plan.arms:
         protocol = arm.evaluate.protocol
         number, limit = protocol.num_fewshot, protocol.max_sequence_length
         reads_none = arm.pretrain.model.facts.kind == "baseline" or arm.evaluate.adaptation.trains
         if not number or reads_none:
             continue
-        fitting = {
-            task.name: max(0, int(limit / max(1, fmean(words))) - 1)
+        tasks = {
+            name: task
             for name, task in arm.evaluate.chosen.items()
-            if (arm.name, name) not in plan.unsupported and (words := _num_words(task))
+            if (arm.name, name) not in plan.unsupported
+        }
+        fitting = {
+            name: max(0, int(limit / max(1, fmean(words))) - 1)
+            for name, task in tasks.items()
+            if (words := _num_words(task))
         }
         if shown := [f"{most} of {name}" for name, most in fitting.items() if most < number]:
             yield (
@@ -64,6 +71,12 @@ def dropped_demonstrations(plan: Plan) -> Iterator[str]:
                 f"inputs of max_sequence_length ({limit}) have room for at most about "
                 f"{', '.join(shown)}, by the words of the first {SAMPLE} train examples, and the "
                 "longest are dropped; raise it, or lower num_fewshot"
+            )
+        examples = {name: num_train_examples(arm, task) for name, task in tasks.items()}
+        if few := [f"{most} of {name}" for name, most in examples.items() if 0 < most < number]:
+            yield (
+                f"{arm.name}: evaluate.protocol.num_fewshot is {number}, but the train examples "
+                f"are at most {', '.join(few)}, and all of them are read; lower it"
             )
 
 

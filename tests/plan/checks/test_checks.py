@@ -312,6 +312,22 @@ def test_demonstrations_that_do_not_fit(
         assert f"({length}) have room for at most about {fitting} of reviews" in line
 
 
+def test_more_demonstrations_than_train_examples(tmp_path: Path) -> None:
+    evaluate = own_task(tmp_path, ["word"] * 20)
+    prompt = {"pattern": "{text} so {answer}", "answers": ["good", "bad"]}
+    evaluate["suite"]["tasks"][0] |= {"prompt": prompt, "train_size": 20}
+    protocol = {"num_fewshot": 21, "max_sequence_length": 512}
+    evaluate |= {"adaptation": "prompt", "protocol": protocol}
+    (line,) = found("dropped_demonstrations", planned(evaluate=evaluate))
+    assert line.startswith("x: evaluate.protocol.num_fewshot is 21, but the train examples are at")
+    assert "at most 20 of reviews" in line
+    protocol["num_fewshot"] = 20
+    assert not found("dropped_demonstrations", planned(evaluate=evaluate))
+    protocol["max_train_examples"] = 16
+    (line,) = found("dropped_demonstrations", planned(evaluate=evaluate))
+    assert "at most 16 of reviews" in line
+
+
 def test_tasks_that_an_arm_cannot_do_are_named_with_the_reason() -> None:
     plan = replace(planned(), unsupported={("x", "micro-sst2"): "it has no text"})
     assert found("unsupported_tasks", plan) == ["x cannot do any task: it has no text"]
