@@ -104,7 +104,8 @@ def forgetting_maps(scores: Mapping[str, pd.DataFrame]) -> str | None:
                 if np.isfinite(value):
                     colour = "black" if value > (low + high) / 2 else "white"
                     place = (column + 0.5, row + 0.5)
-                    axes.annotate(f"{value:.0f}", place, color=colour, ha="center", va="center")
+                    text = f"{value:z.0f}".replace("-", "−")
+                    axes.annotate(text, place, color=colour, ha="center", va="center")
             axes.set_yticks(np.arange(len(frame)) + 0.5, frame.index)
             axes.set_xticks(np.arange(len(frame.columns)) + 0.5, frame.columns, **SLANTED)
             axes.invert_yaxis()

@@ -17,6 +17,7 @@ COSTS = {
     "tokens": "pretraining tokens",
     "flops": "FLOPs of pretraining",
     "hours": "hours of pretraining",
+    "minutes": "minutes of pretraining",
 }
 HEIGHT = 2.8
 """Height of a panel of curves, in inches."""
@@ -155,9 +156,12 @@ def _panels(
     rows: Mapping[str, Sequence[str]] | None = None,
 ) -> str | None:
     """A panel for each of `costs`, or a row of them for each of `rows` (title to its runs); with a
-    logarithmic x axis without `rows`."""
+    logarithmic x axis without `rows`. Hours are shown as minutes if all runs took less than one."""
     if points.empty or not costs:
         return None
+    if "hours" in costs and points["hours"].max() < 1:
+        points = points.assign(minutes=60 * points["hours"])
+        costs = ["minutes" if cost == "hours" else cost for cost in costs]
     with matplotlib.rc_context(style.STYLE):
         numbers = _numbers(points["run"], runs)
         short, drawn = style.shortened(numbers), {}
@@ -186,10 +190,11 @@ def _is_wide(losses: "pd.Series[float]") -> bool:
 def _set_costs(axes: Axes, cost: str, *, logarithmic: bool) -> None:
     axes.set_xlabel(COSTS[cost])
     axes.grid(axis="y")
-    text = "{:g}".format if cost == "hours" else EngFormatter(sep="")
+    is_time = cost in ("hours", "minutes")
+    text = "{:g}".format if is_time else EngFormatter(sep="")
     if logarithmic:
         style.log_scale(axes, text)
-    elif cost != "hours":
+    elif not is_time:
         axes.xaxis.set_major_formatter(text)
 
 

@@ -52,7 +52,7 @@ SUM_NOTE = (
 )
 LEARNING_NOTE = (
     "Average after each share of the updates, mean ± standard deviation over pretraining seeds. "
-    "Curves by hours depend on the machine; they are under Cost."
+    "Curves by time depend on the machine; they are under Cost."
 )
 LOSS_CAPTION = (
     "Training loss by tokens and by FLOPs: pretraining seeds as thin lines, their mean in bold. "
@@ -72,7 +72,7 @@ TASKS_CAPTION = (
     "pretraining seed."
 )
 BY_SOURCE = "Held-out loss by source of the text"
-HOURS_CAPTION = "by hours of pretraining on the machine that ran it, proportional to the tokens."
+HOURS_CAPTION = "by time of pretraining on the machine that ran it, proportional to the tokens."
 
 SEED = ["arm", "pretrain_seed", "pretrain_fraction"]
 TASK_COLUMNS = ["arm", "column", "pretrain_seed", "tokens", "score"]

@@ -183,6 +183,25 @@ def test_losses_far_apart_have_a_logarithmic_axis(
     assert after == numbers
 
 
+@pytest.mark.parametrize(
+    ("hours", "last"),
+    [(0.1, ["6", "minutes of pretraining"]), (2.0, ["2.00", "hours of pretraining"])],
+)
+def test_short_runs_are_shown_by_minutes(hours: float, last: list[str]) -> None:
+    points = curves().assign(hours=np.tile([0.0, hours], 12))
+    root = ElementTree.fromstring(str(loss_curves(points, [], ["hours"], "loss_hours")))
+    texts = ["".join(text.itertext()).strip() for text in root.iterfind(".//{*}text")]
+    end = texts.index(last[-1]) + 1
+    assert texts[end - 2 : end] == last
+
+
+def test_a_heat_map_has_no_negative_zero() -> None:
+    frame = pd.DataFrame([[-0.2, -3.4]], ["_t"], ["_t", "$t$"])
+    root = ElementTree.fromstring(str(forgetting_maps({"bert": frame})))
+    texts = ["".join(text.itertext()).strip() for text in root.iterfind(".//{*}text")]
+    assert "0" in texts and "−3" in texts and not any("-" in text for text in texts)
+
+
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_names_every_arm_whatever_it_is_called(name):
     svg = FIGURES[name]()
