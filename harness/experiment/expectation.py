@@ -45,7 +45,7 @@ class Equality(BaseExpectation):
     @property
     def text(self) -> str:
         """`a = b within 2`"""
-        return f"{self.first} = {self.second} within {self.margin:g}"
+        return f"{self.first} = {self.second} within {self.margin:_.12g}"
 
 
 class NonInferiority(BaseExpectation):
@@ -70,7 +70,7 @@ class NonInferiority(BaseExpectation):
     @property
     def text(self) -> str:
         """`a >= b within 2`"""
-        return f"{self.candidate} {self.sign}= {self.reference} within {self.margin:g}"
+        return f"{self.candidate} {self.sign}= {self.reference} within {self.margin:_.12g}"
 
 
 class Level(BaseExpectation):
@@ -94,7 +94,7 @@ class Level(BaseExpectation):
     @property
     def text(self) -> str:
         """`a above 50`"""
-        return f"{self.arm} {self.side} {self.level:g}"
+        return f"{self.arm} {self.side} {self.level:_.12g}"
 
 
 class Interaction(BaseExpectation):

@@ -19,7 +19,7 @@ MAX_TEXT = 2_000
 """Characters of an expectation."""
 AND = " and "
 """Between two comparisons that must both hold."""
-NUMBER = r"[0-9]+(?:\.[0-9]*)?(?:e-?[0-9]+)?"
+NUMBER = r"[0-9]+(?:_[0-9]+)*(?:\.[0-9]*)?(?:e-?[0-9]+)?"
 _EQUAL = re.compile(rf"(?P<first>[^<>]+?) = (?P<second>[^<>]+) within (?P<margin>-?{NUMBER})")
 _NOT_WORSE = re.compile(
     rf"(?P<candidate>[^<>]+?) (?P<sign>[<>]=) (?P<reference>[^<>]+) within (?P<margin>-?{NUMBER})"

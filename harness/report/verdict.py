@@ -232,7 +232,7 @@ def _seeds_text(claim: Claim, needed: float | None) -> str:
 
 def _within(margin: float, unit: str, found: Difference, significant: bool) -> tuple[Word, str]:
     """Two one-sided tests of differences within the margin, or one of differences beyond it."""
-    size = f"{margin:g} {_unit(margin, unit)}"
+    size = f"{margin:,.12g} {_unit(margin, unit)}"
     if not significant:
         return "inconclusive", _undecided(margin, size, found)
     if abs(found.estimate) < margin:
