@@ -232,6 +232,12 @@ def num_counted(found: Sequence[Finding]) -> int:
     return sum(all(of.p_value is None for of in one.decided) for one in decided)
 
 
+def num_beside(found: Sequence[Finding]) -> int:
+    """How many claims are decided although other results on them are inconclusive or void."""
+    decided = [one for one in found if one.verdict in DECISIONS]
+    return sum(len(one.decided) < len(one.evidence) for one in decided)
+
+
 def decision_accuracy(found: Sequence[Finding]) -> tuple[float, float, float] | None:
     """The share of the decided claims that point in the direction of the literature, with its 95 %
     interval (Clopper and Pearson 1934, Biometrika 26); mixed claims count as undecided. Null if

@@ -20,6 +20,7 @@ from harness.report.findings.board import (
     accuracy_by_budget,
     counts,
     decision_accuracy,
+    num_beside,
     num_counted,
 )
 from harness.report.findings.decisions import ReportDecisions
@@ -50,6 +51,7 @@ def content(
         "num_claims": len(CLAIMS),
         "accuracy": accuracy and (_percent(accuracy[0]), _interval(*accuracy[1:])),
         "num_counted": num_counted(found),
+        "num_beside": num_beside(found),
         "budgets": _budgets(found),
         "lacking_seeds": _lacking_seeds(found),
         "few": FEW,

@@ -17,6 +17,7 @@ from harness.report.findings.board import (
     counts,
     decision_accuracy,
     findings,
+    num_beside,
     num_counted,
     overall,
     read_evidence,
@@ -126,6 +127,19 @@ def test_claims_that_counts_alone_decide() -> None:
         evidence("void", p_value=None, claims=("E4",)),
     ]
     assert num_counted(findings(rows)) == 1
+
+
+def test_decided_claims_with_undecided_results() -> None:
+    rows = [
+        evidence("confirmed", claims=("E1", "E2")),
+        evidence("void", p_value=None, claims=("E1",)),
+        evidence("refuted", claims=("E3",)),
+        evidence("inconclusive", 0.5, claims=("E3", "E4")),
+    ]
+    found = findings(rows)
+    assert num_beside(found) == 2
+    page = " ".join(board(found, ROOT / "reports", ROOT / "docs/findings.md").split())
+    assert "One decision is enough: 2 have inconclusive or void results beside it." in page
 
 
 def test_the_verdict_of_a_report_stands_beside_that_of_the_board() -> None:
