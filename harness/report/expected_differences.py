@@ -17,6 +17,8 @@ from harness.report.reached_levels import ReachedAmounts, reached_amounts
 from harness.report.sections.transfer import comparable
 from harness.tasks.probes.columns import probe_columns
 
+MEMORY = "peak_memory_bytes"
+
 
 def outcome_of(results: Results, compared: Comparer, one: Expectation) -> Outcome | None:
     """What an expectation is about; null if it is a quantity."""
@@ -50,11 +52,13 @@ def difference_of(results: Results, outcome: Outcome | None, one: Expectation) -
 
 def _of_quantity(results: Results, one: Expectation, margin: float | None) -> Difference | None:
     """Null if an arm has no value, or the losses of the arms cannot be compared. Values that are
-    equal in all runs have a difference of exactly 0."""
+    equal in all runs have a difference of exactly 0; memory, which is calculated, has no spread
+    where the longest texts are the same."""
     values = values_of(results, one)
     if not set(one.arms) <= values.keys():
         return None
-    if one.is_counted:
+    has_no_spread = all(np.ptp(values[arm]) == 0 for arm in one.arms)
+    if one.is_counted or (one.outcome == MEMORY and has_no_spread):
         return exact(sum(weight * float(values[arm][0]) for arm, weight in one.weights.items()))
     # Values that are cut off at the same tokens are equal, but of other runs.
     cut_off = reached_level(one.outcome) is not None

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import scipy.stats
 
+from harness.analysis.frames.adaptation import adaptation_costs_frame
 from harness.analysis.frames.quantities import VALUES, quantity_values
 from harness.analysis.frames.scores import SEQUENTIAL_COLUMNS
 from harness.experiment.outcomes import LOSSES, QUANTITIES
@@ -64,6 +65,23 @@ def test_seconds_and_memory_have_a_value_per_seed(results):
     assert quantity_values(results, "peak_memory_bytes")["low"] == pytest.approx(
         [9e6 + s for s in range(3)]
     )
+
+
+def test_memory_without_a_spread_is_exact(results):
+    """It is calculated, so that an interval of no width would say nothing."""
+    costs = results.get(adaptation_costs_frame)
+    memory = costs["arm"].map({"low": 1e9, "high": 3e9, "alone": 3e9})
+
+    def verdict(memory: "pd.Series[float]"):
+        data = results.but(adaptation_costs=costs.assign(peak_memory_bytes=memory))
+        (found,) = verdicts_of(expecting(data, ("low", "high", "peak_memory_bytes")))
+        return found
+
+    same, varied = verdict(memory), verdict(memory + costs["pretrain_seed"])
+    assert same.claim.found.is_exact and same.claim.found.estimate == -2e9
+    assert same.word == varied.word == "confirmed"
+    assert same.reason == "the same in every run, so without an interval"
+    assert not varied.claim.found.is_exact
 
 
 def test_gaps_pair_values_by_seed(results):
