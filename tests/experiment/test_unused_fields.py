@@ -51,3 +51,14 @@ def test_earlier_tasks_read_it() -> None:
         },
     }
     assert harness.declare(fields).plan.arms
+
+
+def test_weights_of_objectives_are_recorded_beside_an_arm_without_objectives() -> None:
+    fields = {
+        "name": "x",
+        "question": "?",
+        "pretrain": {"recipe": "bert", "size": "nano", "budget": {"tokens": 1_000_000}},
+        "evaluate": {"suite": "micro-glue-v1", "diagnostics": ["auxiliary_weights"]},
+        "grid": {"evaluate.finetune.auxiliary": [None, {"objectives": [{"objective": "mlm"}]}]},
+    }
+    assert len(harness.declare(fields).plan.arms) == 2
