@@ -30,6 +30,7 @@ from harness.pretraining.schedule import Schedule
 from harness.pretraining.trainer import log_figures, moved, seed_torch
 
 MAX_GRAD_NORM = 1.0
+"""Norm to which gradients are clipped, as BERT's are (google-research/bert optimization.py)."""
 LOGGED_POINTS = 50
 """Approximate number of losses that a run logs."""
 OnEpoch = Callable[[MultitaskModel, int], Mapping[str, float]]

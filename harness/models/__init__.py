@@ -105,7 +105,7 @@ BOUNDED = (*LEARNED_POSITIONS, "transformer")
 """Families with a table of positions, learned or fixed, which limits inputs to `max_position`."""
 
 ROTARY = ("llama", "mistral", "qwen2", "gemma")
-"""LLaMA and its kin."""
+"""LLaMA and families of its design."""
 
 NO_DROPOUT = (*ROTARY, "static")
 """Families that do not use `dropout`."""

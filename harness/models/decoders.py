@@ -140,7 +140,7 @@ def _gpt_neo(architecture: Architecture, size: Size, tokens: Tokens) -> GPTNeoCo
 
 
 def _rotary_fields(architecture: Architecture, size: Size, tokens: Tokens) -> dict[str, Any]:
-    """The fields that the configurations of LLaMA and its kin share."""
+    """The fields that the configurations of the families ROTARY share."""
     base = architecture.rope_base or ROPE_BASE
     return {
         **tokens.fields,

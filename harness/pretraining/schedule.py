@@ -83,7 +83,7 @@ def learning_rate_factor(
     """Share of the peak learning rate at update `step`, counted from 0, of `num_steps`.
 
     Linear warmup from 0, then down to 0 after the last update: the schedules of transformers'
-    `get_linear_schedule_with_warmup` and its cosine and constant kin. `inverse_sqrt` is T5's
+    `get_linear_schedule_with_warmup` and those with cosine and constant. `inverse_sqrt` is T5's
     1/sqrt(max(n, k)) over its peak 1/sqrt(k), k updates of warmup (Raffel et al. 2020, 3.1.2).
 
     Args:

@@ -217,6 +217,32 @@ def test_a_damaged_result_is_computed_again(plan: Plan, tmp_path: Path) -> None:
     assert run_virtually(plan, again, store).computed == []
 
 
+def test_the_cheapest_stages_on_the_way_to_unknown_kinds_go_first() -> None:
+    stages = {
+        "long": Stage("pretrain", "long", "", {}, {}, 9.0),
+        "longest": Stage("pretrain", "longest", "", {}, {}, 99.0),
+        "short": Stage("trial", "short", "", {}, {}, 1.0),
+    }
+    queue = ReadyQueue(stages, stages.values(), ())
+    queue.put_first({"pretrain", "trial"}, set())
+    assert [queue.pop() for _ in stages] == ["short", "longest", "long"]
+
+
+def test_after_a_failure_another_way_to_a_kind_goes_first() -> None:
+    costs = {"a": 1.0, "b": 2.0, "c": 99.0}
+    stages = {key: Stage("pretrain", key, "", {}, {}, flops) for key, flops in costs.items()}
+    for key in ("a", "b"):
+        name = f"trial of {key}"
+        stages[name] = Stage("trial", name, "", {}, {"pretrain": key}, 1.0)
+    queue, order = ReadyQueue(stages, [*stages.values()], ()), []
+    for _ in costs:
+        queue.put_first({"trial"}, set())
+        order.append(key := queue.pop() or "")
+        queue.waiting.remove(key)
+        queue.fail(key)
+    assert order == ["a", "b", "c"] and not queue.waiting
+
+
 def test_a_stage_waits_for_a_parent_that_is_computed_again() -> None:
     """As when its files are damaged, while several of its children are ready."""
     stage = partial(Stage, "finetune", label="", spec={}, flops=1.0)

@@ -261,6 +261,8 @@ def test_the_cheapest_way_to_each_unknown_kind_goes_first() -> None:
     }
     assert scouts(stages, set(stages), {"pretrain", "finetune"}) == {"big", "none", "b"}
     assert scouts(stages, set(stages) - {"none"}, {"finetune"}) == {"b"}
+    stages["d"] = Stage("finetune", "d", "d", {}, {"pretrain": "none"}, 9.0)  # of equals
+    assert scouts(stages, set(stages), {"finetune"}) == {"none", "d"}
 
 
 def stored(kind: str, flops: float, seconds: float, made_with: str) -> StageResult:

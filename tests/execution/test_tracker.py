@@ -198,6 +198,20 @@ def test_histories_grow_while_a_stage_runs(plan: Plan, store: Store, client: Mlf
     assert set(statuses.values()) == {"FAILED"}  # stages are missing
 
 
+def test_a_line_that_is_read_before_its_end_is_logged_once_it_is_whole(
+    plan: Plan, store: Store, client: MlflowClient
+) -> None:
+    key = plan.pretrain_keys[plan.arms[0].name, 0]
+    live, own = Workspace(store.root).history(key), study(plan, store)
+    log(live, range(1, 4))
+    whole = live.read_bytes()
+    for end in (whole.rindex(b"{") + 9, len(whole)):
+        live.write_bytes(whole[:end])
+        own.update({key: RUNNING})
+    (run,) = runs(client, f"tags.key = '{key}'")
+    assert history(client, run) == [(1, 8.0), (2, 7.0), (3, 6.0)]
+
+
 def test_a_second_process_adds_nothing(plan: Plan, copied: Store, client: MlflowClient) -> None:
     """After the end, and after a kill before the last run was ended."""
     results, before = copied.finished(), snapshot(client)

@@ -2,7 +2,7 @@
 
 import linecache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import pytest
 
@@ -161,6 +161,27 @@ def test_a_module_beside_the_experiment_is_found_and_not_hidden(tmp_path: Path) 
     plugins.load_plugin("sizes_beside", tmp_path)
     with pytest.raises(ValueError, match="rename one of them"):
         plugins.load_plugin("sizes_beside", other)
+
+
+def test_objects_of_one_name_are_one_plug_in_if_their_sources_are_equal() -> None:
+    """As when the cell of a notebook is run again, or changed."""
+
+    def first() -> type:
+        class Notebook:
+            SIZES: ClassVar = {"my-size": SIZES["nano"]}
+
+        return Notebook
+
+    def changed() -> type:
+        class Notebook:
+            SIZES: ClassVar = {"other-size": SIZES["nano"]}
+
+        return Notebook
+
+    assert plugins.add_plugin(first()) == plugins.add_plugin(first()) == "Notebook"
+    with pytest.raises(ValueError, match="another plug-in 'Notebook' is loaded already; give this"):
+        plugins.add_plugin(changed())
+    assert "my-size" in SIZES and "other-size" not in SIZES
 
 
 def test_constants_beside_the_registries_are_no_registries() -> None:

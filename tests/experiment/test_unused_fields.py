@@ -51,3 +51,29 @@ def test_earlier_tasks_read_it() -> None:
         },
     }
     assert harness.declare(fields).plan.arms
+
+
+def test_weights_of_objectives_are_recorded_beside_an_arm_without_objectives() -> None:
+    fields = {
+        "name": "x",
+        "question": "?",
+        "pretrain": {"recipe": "bert", "size": "nano", "budget": {"tokens": 1_000_000}},
+        "evaluate": {"suite": "micro-glue-v1", "diagnostics": ["auxiliary_weights"]},
+        "grid": {"evaluate.finetune.auxiliary": [None, {"objectives": [{"objective": "mlm"}]}]},
+    }
+    assert len(harness.declare(fields).plan.arms) == 2
+
+
+def test_demonstrations_are_kept_beside_an_arm_that_is_trained() -> None:
+    fields = {
+        "name": "x",
+        "question": "?",
+        "pretrain": {"recipe": "gpt2", "size": "nano", "budget": {"tokens": 1_000_000}},
+        "evaluate": {
+            "suite": "micro-glue-v1",
+            "tasks": ["micro-sst2"],
+            "protocol": {"num_fewshot": 2},
+        },
+        "grid": {"evaluate.adaptation": ["prompt", "full"]},
+    }
+    assert len(harness.declare(fields).plan.arms) == 2

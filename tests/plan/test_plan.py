@@ -40,6 +40,11 @@ def kinds(plan: Plan) -> dict[str, int]:
     return {kind: found.count(kind) for kind in dict.fromkeys(found)}
 
 
+def test_networks_are_small_if_all_are() -> None:
+    assert planned().has_small_networks
+    assert not planned(grid={"pretrain.size": ["nano", "base"]}).has_small_networks
+
+
 def test_equal_stages_are_shared() -> None:
     plan = planned(
         grid={"pretrain.objective.sentence_pair": ["nsp", "none"]},

@@ -60,12 +60,15 @@ def test_what_was_not_used_for_longest_makes_room(
     server = Server(size=100)
     places = [cached(f"s3://{name}/", server) for name in "abc"]
     assert all(place.exists() for place in places)  # all were used today
-    for age, place in zip((3, 2, 0), places, strict=True):
-        then = place.stat().st_mtime - age * 24 * 3600
-        os.utime(place, (then, then))
+    locks = [place.with_suffix(".lock") for place in places]
+    for age, *pair in zip((3, 2, 0), places, locks, strict=True):
+        for path in pair:
+            then = path.stat().st_mtime - age * 24 * 3600
+            os.utime(path, (then, then))
     cached("s3://a/", server)  # used again
     last = cached("s3://d/", server)
     assert [place.exists() for place in (*places, last)] == [True, False, True, True]
+    assert all(lock.exists() for lock in locks)  # another process may hold one
 
 
 def test_what_another_process_deletes_meanwhile_is_downloaded_again(

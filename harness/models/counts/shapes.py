@@ -74,7 +74,7 @@ def has_decoder(architecture: Architecture, representation: str = "") -> bool:
 
 
 def key_value_width(architecture: Architecture, size: Size) -> int:
-    """Total width of the key heads; LLaMA and its kin may have fewer of them than query heads."""
+    """Total width of the key heads, of which ROTARY families may have fewer than query heads."""
     return size.attention_size // size.num_heads * (architecture.num_kv_heads or size.num_heads)
 
 

@@ -1,6 +1,7 @@
 """Bi-encoders and embedders as folders of sentence-transformers: the embeddings are the same."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,9 @@ from transformers import AutoModel, AutoTokenizer, PreTrainedTokenizerFast
 from typer.testing import CliRunner
 
 from harness.cli.app import app
-from harness.exchange.checkpoints.bi_encoders import _step, is_trained_further
+from harness.exchange.checkpoints.bi_encoders import _step, is_trained_further, protocol_of_arm
 from harness.exchange.checkpoints.selection import _network
-from harness.finetuning.adaptation import ADAPTATIONS
+from harness.finetuning.adaptation import ADAPTATIONS, Frozen
 from harness.finetuning.heads.retrieval import Retrieval
 from harness.finetuning.protocol import Protocol
 from harness.finetuning.run import outputs
@@ -117,6 +118,17 @@ def test_the_network_is_that_of_the_bi_encoder(study: Study, exported: Path) -> 
     assert set(ours) >= set(theirs) and all(
         torch.equal(ours[name], theirs[name]) for name in theirs
     )
+
+
+@pytest.mark.parametrize(("layer", "compares"), [(None, True), (-1, True), (0, False)])
+def test_embeddings_of_another_layer_are_not_those_of_the_folder(
+    study: Study, layer: int | None, compares: bool
+) -> None:
+    """A folder of sentence-transformers embeds texts by its last layer."""
+    arm = study.plan.arms[0]
+    evaluate = arm.evaluate.model_copy(update={"adaptation": Frozen(layer=layer)})
+    found = protocol_of_arm(replace(arm, evaluate=evaluate))
+    assert found == (arm.evaluate.protocol if compares else None)
 
 
 def test_the_folder_states_the_pooling(exported: Path) -> None:

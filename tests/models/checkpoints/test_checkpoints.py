@@ -58,7 +58,7 @@ BART = {
     "max_position_embeddings": 64,
 }
 XLNET = {"d_model": 32, "n_layer": 2, "n_head": 2, "d_inner": 64}
-KIN = {**BERT, "num_key_value_heads": 1, "head_dim": 16}
+ROTARY = {**BERT, "num_key_value_heads": 1, "head_dim": 16}
 OPT = {**BERT, "ffn_dim": 64, "word_embed_proj_dim": 32}
 NEO = {
     "hidden_size": 32,
@@ -84,9 +84,9 @@ NETWORKS: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
     "xlnet": ("XLNetConfig", "XLNetLMHeadModel", XLNET, "xlnet", "permuted"),
     "gpt2": ("GPT2Config", "GPT2LMHeadModel", GPT, "gpt2", "causal"),
     "llama": ("LlamaConfig", "LlamaForCausalLM", BERT, "llama", "causal"),
-    "mistral": ("MistralConfig", "MistralForCausalLM", KIN, "mistral", "causal"),
-    "qwen2": ("Qwen2Config", "Qwen2ForCausalLM", KIN, "qwen2", "causal"),
-    "gemma": ("GemmaConfig", "GemmaForCausalLM", KIN, "gemma", "causal"),
+    "mistral": ("MistralConfig", "MistralForCausalLM", ROTARY, "mistral", "causal"),
+    "qwen2": ("Qwen2Config", "Qwen2ForCausalLM", ROTARY, "qwen2", "causal"),
+    "gemma": ("GemmaConfig", "GemmaForCausalLM", ROTARY, "gemma", "causal"),
     "opt": ("OPTConfig", "OPTForCausalLM", OPT, "opt", "causal"),
     # These read token types as tokens.
     "gptj": ("GPTJConfig", "GPTJForCausalLM", {**GPT, "rotary_dim": 8}, "checkpoint", "causal"),

@@ -15,7 +15,8 @@ from harness.plan.checks.settings import (
 )
 from tests.plan.checks.test_checks import planned
 
-SWEEP = {"trials": 2, "sampler": "random", "space": {"learning_rate": [1e-4, 1e-3]}}
+SPACE = {"learning_rate": [1e-4, 1e-3], "batch_size": [16, 32]}
+SWEEP = {"trials": 2, "sampler": "random", "space": SPACE}
 SIZES = {"size": {"small": {"pretrain.size": "nano"}, "large": {"pretrain.size": "base"}}}
 
 
