@@ -33,6 +33,7 @@ from harness.plan.differences import (
     is_of_checkpoint,
     is_set_by,
     is_within,
+    kind_holder,
     shown,
 )
 from harness.plan.plan import Plan
@@ -233,9 +234,14 @@ def _setters(path: str, plan: Plan) -> str:
     names = [
         setter
         for setter, bundles in setters.items()
-        if any(is_set_by(path, name) or is_within(name, path) for sets in bundles for name in sets)
+        if any(_is_setter(name, path) for sets in bundles for name in sets)
     ]
     return ", ".join(names)
+
+
+def _is_setter(given: str, path: str) -> bool:
+    """Whether a change of the field `given` sets that at `path`, by its kind or within it."""
+    return is_set_by(path, given) or is_within(given, path) or is_within(path, kind_holder(given))
 
 
 def _differences_from_first(plan: Plan, table: Table) -> Table:

@@ -81,14 +81,19 @@ def commit(checkout: Path) -> str:
     """The commit of a git checkout, with `-dirty` if files differ from it; empty if it is none."""
     if not (checkout / ".git").exists():
         return ""
-    describe = "describe --always --dirty --abbrev=12 --exclude=*".split()
+    git = ["git", "--no-optional-locks", "-C", str(checkout)]  # which `describe --dirty` ignores
     try:
-        done = subprocess.run(
-            ["git", "-C", str(checkout), *describe], capture_output=True, text=True, timeout=10
+        head, changed = (
+            subprocess.run([*git, *command.split()], capture_output=True, text=True, timeout=10)
+            for command in (
+                "describe --always --abbrev=12 --exclude=*",
+                "status --porcelain --untracked-files=no",
+            )
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return done.stdout.strip()
+    found = head.stdout.strip()
+    return f"{found}-dirty" if found and changed.stdout else found
 
 
 def makers(made: Iterable[str]) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Differences between arms, condensed for display, and the single-variable contract: arms differ
 only in fields set by an axis, or implied by a varied recipe, size or checkpoint."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from harness.core.config import ConfigModel
@@ -72,6 +72,29 @@ def flat_fields(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield prefix, value
 
 
+def declared_fields(differences: Differences, arms: Sequence[Arm]) -> frozenset[str]:
+    """Paths of the differences that an axis or `arms` sets; where it sets a kind alone, such as
+    `evaluate.adaptation.kind`, also those of the fields that another kind lacks."""
+    declared = {path for path in differences if is_declared(path, arms)}
+    of_kinds = {path for path in differences if _is_of_kind(path, differences, declared)}
+    return frozenset(declared | of_kinds)
+
+
+def _is_of_kind(path: str, differences: Differences, declared: Set[str]) -> bool:
+    row, holder = differences[path], path.rpartition(".")[0]
+    for kinds in (differences[one] for one in declared if holder == kind_holder(one)):
+        lacking = {kinds[arm] for arm, value in row.items() if value is None}
+        if lacking - {kinds[arm] for arm, value in row.items() if value is not None}:
+            return True
+    return False
+
+
+def kind_holder(path: str) -> str | None:
+    """`a.b` of `a.b.kind` or `a.b.source`, which decides what fields `a.b` has; else None."""
+    holder, _, name = path.rpartition(".")
+    return holder if name in ("kind", "source") else None
+
+
 def is_declared(path: str, arms: Sequence[Arm]) -> bool:
     """Whether an axis or `arms` sets the field at dotted `path`."""
     given = {name for arm in arms for name in arm.changes}
@@ -84,9 +107,9 @@ def is_set_by(path: str, given: str) -> bool:
     return is_within(path, given) or (is_within(path, BUDGET) and is_within(given, BUDGET))
 
 
-def is_within(path: str, holder: str) -> bool:
+def is_within(path: str, holder: str | None) -> bool:
     """Whether a dotted path is that of `holder`, or of a field within it."""
-    return path == holder or path.startswith(f"{holder}.")
+    return holder is not None and (path == holder or path.startswith(f"{holder}."))
 
 
 def check_contract(differences: Differences, declared: frozenset[str]) -> None:
@@ -95,7 +118,6 @@ def check_contract(differences: Differences, declared: frozenset[str]) -> None:
     A recipe implies all fields of `pretrain`; a checkpoint, its objective; a nested run that only
     some arms have, its fields; IMPLIED has the fields that a small network's size, text, budget or
     positions determine; the kind of optimizer, the space that is searched.
-
     Args:
         differences: as `differing_fields` returns them.
         declared: the paths that axes set.

@@ -6,7 +6,7 @@ from pathlib import Path
 from harness.experiment.declaration import Declaration, load
 from harness.experiment.plugins import errors_with_place
 from harness.plan.builder import PlanBuilder
-from harness.plan.differences import check_contract, differing_fields, is_declared
+from harness.plan.differences import check_contract, declared_fields, differing_fields
 from harness.plan.fingerprints import Fingerprints
 from harness.plan.plan import Plan
 from harness.plan.plugin_checks import check_functions
@@ -41,7 +41,7 @@ def make_plan(declaration: Declaration, fingerprints: Fingerprints = _READ) -> P
         builder.add(arm)
     check_functions(builder.graph.stages.values())
     differences = differing_fields(arms)
-    declared = frozenset(path for path in differences if is_declared(path, arms))
+    declared = declared_fields(differences, arms)
     check_contract(differences, declared)
     return Plan(
         declaration=declaration,

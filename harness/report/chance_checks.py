@@ -1,7 +1,8 @@
 """Arms whose scores may be due to chance, or are not above those of an untrained network."""
 
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from harness.analysis.comparison.differences import AVERAGE, Compared, Comparer
 from harness.analysis.results import Results
@@ -16,31 +17,53 @@ from harness.tasks.custom import tasks_of
 from harness.tasks.task import Column, MicroworldData
 
 UNTRAINED = "an untrained network"
+OF_LABELS = defaultdict[str, tuple[str, ...]](
+    tuple,
+    classification=("accuracy", "micro_f1", "macro_f1", "f1"),
+    tagging=("accuracy_tags",),
+)
+"""Kind of task to the metrics whose best guess follows from the labels."""
 
 
 def chance_levels(results: Results, table: Table) -> dict[str, float]:
-    """Column to the score x 100 of the best guess: as declared by the task, else 0 of a correlation
-    and the share of the most frequent label of an accuracy; without columns of other metrics."""
+    """Column to the score x 100 of the best guess: as declared by the task, else 0 of correlations,
+    and of the metrics in OF_LABELS what the labels say; without columns of other metrics."""
     found = chance(table)
     tasks = tasks_of(results.suite)
     for column in table.columns:
-        is_class = tasks[column.task].kind == "classification"
-        if column.name in found:
+        if column.name in found or len(column.metrics) > 1:
             continue
-        if column.metrics[0] in ZERO_BY_CHANCE and len(column.metrics) == 1:
+        (metric,), task = column.metrics, tasks[column.task]
+        if metric in ZERO_BY_CHANCE:
             found[column.name] = 0.0
-        elif column.metrics == ("accuracy",) and is_class and (labels := _labels(results, column)):
-            most = Counter(labels).most_common(1)[0][1]
-            found[column.name] = 100 * most / len(labels)
+        elif metric in OF_LABELS[task.kind] and (labels := _labels(results, column)):
+            found[column.name] = 100 * best_guess(metric, labels, len(task.labels))
     return found
 
 
+def best_guess(metric: str, labels: Sequence[object], num_classes: int) -> float:
+    """What the best predictions that ignore the input score, from 0 to 1.
+
+    Of macro F1, these are guesses as frequent as the labels: the expected F1 of a class is then its
+    share, and no other guesses have a higher mean, 1 / `num_classes`.
+    """
+    counts = Counter(labels)
+    if metric == "macro_f1":
+        return 1 / num_classes
+    if metric == "f1":  # of class 1, which is predicted for all
+        return 2 * counts[1] / (len(labels) + counts[1])
+    return max(counts.values()) / len(labels)
+
+
 def _labels(results: Results, column: Column) -> list[object]:
-    """The labels of a column's examples; empty if no run is finished."""
+    """The labels of a column's examples, of tagging those of its words; empty if no run is
+    finished."""
     for run in results.finetune_runs:
         if run.task == column.task and run.key in results.finished:
             rows = results.predictions(run.key)
-            return list(rows[rows["split"] == column.split]["label"])
+            labels = rows[rows["split"] == column.split]["label"]
+            is_tagging = tasks_of(results.suite)[run.task].kind == "tagging"
+            return list(chain.from_iterable(labels) if is_tagging else labels)
     return []
 
 

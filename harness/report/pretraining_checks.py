@@ -8,6 +8,7 @@ import numpy as np
 from harness.analysis.frames.pretrain_trials import pretrain_trials_frame
 from harness.analysis.frames.runs import pretrain_runs_frame
 from harness.analysis.results import Results
+from harness.data.corpora.sources import MixedCorpus
 from harness.data.corpora.token_counts import token_counts
 from harness.execution.job import Workspace
 from harness.plan.checks.adafactor import RATE, capped_learning_rate
@@ -19,6 +20,9 @@ from harness.plan.checks.tokenizers import unfit_tokenizer
 HARDLY_BELOW = 0.95
 """Held-out loss as a share of the loss by token frequencies from which on a run has hardly learned
 anything."""
+
+FAR_FROM_WEIGHTS = 0.05
+"""Difference between the share of a source and the declared one from which on it is named."""
 
 
 def short_pretraining(results: Results) -> list[str]:
@@ -90,14 +94,45 @@ def frequency_loss(results: Results, arm: str) -> float | None:
     """Mean loss on the held-out text of an arm, in nats per token, of a model that knows the
     frequencies of tokens alone, with one added to each count; null for checkpoints and if the
     tokens have been deleted."""
-    keys = (key for (name, _), key in results.plan.pretrain_keys.items() if name == arm)
-    if (key := next(keys, None)) is None:
-        return None
-    tokens = results.plan.stages[key].parents.get("tokens")
-    if tokens is None or tokens not in results.finished:
-        return None
-    if (counts := token_counts(results.files(tokens))) is None:
+    tokens = _tokens_of(results, arm)
+    if tokens is None or (counts := token_counts(results.files(tokens))) is None:
         return None
     train, held_out = counts
     known = 1 + train
     return float(held_out @ -np.log(known / known.sum()) / held_out.sum())
+
+
+def _tokens_of(results: Results, arm: str) -> str | None:
+    """The key of the finished stage with the tokens of an arm's text; null if there is none."""
+    keys = (key for (name, _), key in results.plan.pretrain_keys.items() if name == arm)
+    key = next(keys, None)
+    tokens = results.plan.stages[key].parents.get("tokens") if key else None
+    return tokens if tokens in results.finished else None
+
+
+def unmet_weights(results: Results) -> Iterator[str]:
+    """A sentence on each mixture whose text has other shares than its weights declare, as where one
+    document is longer than the share of its source."""
+    unmet: dict[str, list[str]] = {}
+    for arm in results.plan.arms:
+        corpus, tokens = arm.pretrain.corpus, _tokens_of(results, arm.name)
+        if not isinstance(corpus, MixedCorpus) or not corpus.weights or tokens is None:
+            continue
+        metrics = results.finished[tokens].metrics
+        read = {name: metrics.get(f"source_{name}_bytes", 0.0) for name in corpus.weights}
+        shares = [
+            (name, read[name] / (sum(read.values()) or 1), weight / sum(corpus.weights.values()))
+            for name, weight in corpus.weights.items()
+        ]
+        if any(abs(share - declared) > FAR_FROM_WEIGHTS for _, share, declared in shares):
+            named = ", ".join(
+                f"{name} {100 * share:.1f} % instead of {100 * declared:.1f} %"
+                for name, share, declared in shares
+            )
+            unmet.setdefault(named, []).append(arm.name)
+    for named, arms in unmet.items():
+        yield (
+            f"{', '.join(arms)}: the training text has other shares than the weights of its "
+            f"mixture: {named} of the bytes. Documents are read whole; divide long ones, or set a "
+            "larger num_bytes."
+        )

@@ -74,6 +74,7 @@ def findings(
         *groups,
         *pretraining_checks.short_pretraining(results),
         *pretraining_checks.failed_seeds(results),
+        *pretraining_checks.unmet_weights(results),
         *_unlike_arms(results),
         *equal_arms(results),
         *(sentence for sentences in found.values() for sentence in sentences),

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
+from uuid import uuid4
 
 from harness.core.files import make_once
 from harness.core.sqlite_files import damage, sqlite_uri
@@ -244,6 +245,17 @@ def _by_start(found: Iterable[Entry]) -> list[Entry]:
 
 
 def _make_tables(path: Path) -> None:
+    """Creates MLflow's tables in a new SQLite file, first in one with a name of its own: after a
+    failure, such as of a full disk, MLflow keeps its connection to that file.
+
+    Raises:
+        OSError: MLflow fails.
+    """
     from harness.store.mlflow_runs import make_tables
 
-    make_tables(path)
+    fresh = path.with_name(f"{path.name}.{uuid4().hex[:8]}")
+    try:
+        make_tables(fresh)
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)

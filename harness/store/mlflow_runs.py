@@ -259,8 +259,9 @@ class Server:
 
 
 def make_tables(path: Path) -> None:
-    """Creates MLflow's tables in a new SQLite file."""
-    MlflowClient(sqlite_uri(path)).search_experiments(max_results=1)
+    """Creates MLflow's tables in a new SQLite file; an OSError if MLflow fails."""
+    uri = sqlite_uri(path)
+    _waiting(uri, lambda: MlflowClient(uri).search_experiments(max_results=1))
 
 
 def download(uri: str, folder: Path) -> Path:

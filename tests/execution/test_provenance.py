@@ -1,5 +1,6 @@
 """Provenance of results."""
 
+import os
 import subprocess
 from importlib.metadata import version
 from pathlib import Path
@@ -67,7 +68,10 @@ def test_the_commit_of_a_checkout(tmp_path: Path) -> None:
     subprocess.run([*git, "add", "x"], check=True)
     subprocess.run([*git, "commit", "-q", "-m", "x"], check=True)
     head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True).stdout
+    os.utime(folder / "x", (0, 0))  # git would refresh its index
+    index = (folder / ".git" / "index").read_bytes()
     assert commit(folder) == head[:12]
+    assert (folder / ".git" / "index").read_bytes() == index
     (folder / "x").write_text("2")
     commit.cache_clear()
     assert commit(folder) == f"{head[:12]}-dirty"

@@ -1,6 +1,7 @@
 """Arms near chance, and arms that are no better than what was never pretrained."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from harness.analysis.comparison.differences import AVERAGE, Comparer
 from harness.leaderboard.build import experiment_runs
 from harness.pretraining.recipes import RECIPES
 from harness.report.chance_checks import (
+    best_guess,
     chance_levels,
     controls,
     near_chance,
@@ -67,6 +69,32 @@ def test_levels_that_a_task_does_not_declare_come_from_its_labels(
     share = max(np.mean(labels == 0), np.mean(labels == 1))
     found = chance_levels(data, table)
     assert found == {"cola": 0.0, "qnli": pytest.approx(100 * share)}
+
+
+def test_no_guesses_are_expected_to_score_more_than_the_best() -> None:
+    """Of any share q of guesses of class 1; the expected F1 of a class with share p is, by the
+    ratio of expectations, 2 p q / (p + q)."""
+    labels, guessed = [1] * 3 + [0] * 17, np.linspace(0, 1, 100_001)
+    share = 3 / 20
+    of_one = 2 * share * guessed / (share + guessed)
+    of_zero = 2 * (1 - share) * (1 - guessed) / (2 - share - guessed)
+    right = share * guessed + (1 - share) * (1 - guessed)
+    scores = {"macro_f1": (of_one + of_zero) / 2, "micro_f1": right, "f1": of_one}
+    for metric, of_guesses in scores.items():
+        assert best_guess(metric, labels, 2) == pytest.approx(of_guesses.max(), abs=1e-6), metric
+    assert best_guess("macro_f1", labels, 4) == 1 / 4  # two classes without an example
+
+
+def test_macro_f1_without_declared_chance_has_a_level(
+    fabricate: Fabricate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of own tasks, whose main metric it is where one class has most examples."""
+    monkeypatch.setitem(TASKS, "qnli", TASKS["qnli"].model_copy(update={"chance": None}))
+    data = fabricate({"one": 0.5}, tasks=("qnli",))
+    table = table_of(data)
+    columns = [one.model_copy(update={"metrics": ("macro_f1",)}) for one in table.columns]
+    layout = replace(table.layout, columns=tuple(columns))
+    assert chance_levels(data, replace(table, layout=layout)) == {"qnli": 50.0}
 
 
 def test_arms_that_do_not_exceed_an_untrained_network(fabricate: Fabricate) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from harness.analysis.frames.runs import pretrain_runs_frame
 from harness.analysis.results import Results
+from harness.data.corpora.sources import MicroworldCorpus, MixedCorpus
 from harness.data.corpora.token_stream import TokenStream
 from harness.execution.job import Workspace
 from harness.plan.factory import load_plan
@@ -19,6 +20,7 @@ from harness.report.pretraining_checks import (
     frequency_loss,
     losses_beside_frequencies,
     unlearned,
+    unmet_weights,
 )
 from harness.store.store import Store
 from tests.paths import ROOT
@@ -86,3 +88,27 @@ def test_seeds_that_failed_are_named_by_reason(tmp_path: Path) -> None:
     (sentence,) = failed_seeds(results)
     named = f"{first.label}; {second.label} (FloatingPointError: not finite)"
     assert sentence.startswith(f"Pretraining failed for {named}. Scores")
+
+
+@pytest.mark.parametrize(("books", "named"), [(960, True), (700, False)])
+def test_shares_of_a_text_that_its_weights_do_not_declare(
+    tokens: Path, books: int, named: bool
+) -> None:
+    """A document of 960 bytes in a text of 300."""
+    results = results_of(tokens, {"one": 1.0, "other": 1.0})
+    corpus = MixedCorpus(
+        sources={"books": MicroworldCorpus(), "speech": MicroworldCorpus(seed=1)},
+        weights={"books": 2, "speech": 1},
+    )
+    for arm in results.plan.arms:
+        arm.pretrain = arm.pretrain.model_copy(update={"corpus": corpus})  # type: ignore[misc]
+    found = {"source_books_bytes": books, "source_speech_bytes": 1000 - books}
+    results.finished["text"].metrics.update(found)  # type: ignore[attr-defined]
+    sentences = [*unmet_weights(results)]
+    assert len(sentences) == named
+    if named:
+        (sentence,) = sentences
+        assert sentence.startswith(
+            "one, other: the training text has other shares than the weights"
+        )
+        assert "books 96.0 % instead of 66.7 %, speech 4.0 % instead of 33.3 %" in sentence

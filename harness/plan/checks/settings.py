@@ -44,7 +44,8 @@ def _both(path: str, small: Sequence[Arm], others: Sequence[Arm]) -> str:
 
 def small_checkpoints(plan: Plan) -> Iterator[str]:
     """Checkpoints as small as the networks that have settings of their own, with the settings of
-    published sizes."""
+    published sizes; a line for all arms of which the same is to be said."""
+    alike: dict[tuple[int, str], list[Arm]] = {}
     for arm in plan.arms:
         if not (_is_finetuned(arm) and 0 < (width := _width(arm)) < small_sizes.PUBLISHED_WIDTH):
             continue
@@ -57,11 +58,14 @@ def small_checkpoints(plan: Plan) -> Iterator[str]:
             and _value(path, arm) != value
         ]
         if found:
-            yield (
-                f"{arm.name}: the checkpoint has a hidden size of {width}, but is fine-tuned with "
-                f"the settings of published sizes where none are set: {', '.join(found)}, as a "
-                "network of this size from a recipe gets; set them, or search them with a sweep"
-            )
+            alike.setdefault((width, ", ".join(found)), []).append(arm)
+    for (width, settings), arms in alike.items():
+        verbs = ("checkpoint has", "is") if len(arms) == 1 else ("checkpoints have", "are")
+        yield (
+            f"{_named(arms)}: the {verbs[0]} a hidden size of {width}, but {verbs[1]} fine-tuned "
+            f"with the settings of published sizes where none are set: {settings}, as a "
+            "network of this size from a recipe gets; set them, or search them with a sweep"
+        )
 
 
 def _width(arm: Arm) -> int:

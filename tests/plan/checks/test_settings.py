@@ -58,16 +58,16 @@ def test_a_small_checkpoint_with_the_settings_of_published_sizes(
     monkeypatch.setattr(files, "problem", lambda folder: "")
     monkeypatch.setattr(files, "found", lambda *model: tmp_path)
     monkeypatch.setattr(files, "read_config", lambda folder: {"hidden_size": width})
-    plan = planned()
-    (arm,) = plan.arms
-    model = arm.pretrain.model.model_copy(update={"checkpoint": "me/tiny"})
-    object.__setattr__(arm, "pretrain", arm.pretrain.model_copy(update={"model": model}))
-    finetune = arm.evaluate.finetune.model_copy(update={"learning_rate": 5e-5})
-    object.__setattr__(arm, "evaluate", arm.evaluate.model_copy(update={"finetune": finetune}))
+    plan = planned(grid={"evaluate.adaptation": ["full", "lora"]})
+    for arm in plan.arms:
+        model = arm.pretrain.model.model_copy(update={"checkpoint": "me/tiny"})
+        object.__setattr__(arm, "pretrain", arm.pretrain.model_copy(update={"model": model}))
+        finetune = arm.evaluate.finetune.model_copy(update={"learning_rate": 5e-5})
+        object.__setattr__(arm, "evaluate", arm.evaluate.model_copy(update={"finetune": finetune}))
     lines = [*small_checkpoints(plan)]
-    assert bool(lines) == warned
+    assert len(lines) == warned
     if lines:
-        assert "a hidden size of 128" in lines[0]
+        assert lines[0].startswith("full, lora: the checkpoints have a hidden size of 128")
         assert "finetune.learning_rate 5e-05 instead of 0.0005" in lines[0]
 
 
