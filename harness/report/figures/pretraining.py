@@ -33,23 +33,23 @@ line of their mean."""
 
 
 def loss_curves(
-    points: pd.DataFrame, groups: Sequence[Sequence[str]], costs: Sequence[str], name: str
+    points: pd.DataFrame, rows: Mapping[str, Sequence[str]], costs: Sequence[str], name: str
 ) -> str | None:
     """Training loss by each of `costs`: seeds as thin lines, their mean in bold; null if empty.
 
     Args:
         points: result of `harness.report.sections.pretraining.curve_points`.
-        groups: of runs with comparable losses. Each has panels of its own, and those of a single
-            run share the last ones.
+        rows: result of `loss_rows` for the runs of `points`.
         name: of the file, without the ending.
     """
     runs = list(points["run"].unique())
-    value = "training loss (nats)"
-    return _panels(points, runs, costs, name, value, _loss, rows=_loss_rows(runs, groups))
+    return _panels(points, runs, costs, name, "training loss (nats)", _loss, rows=rows)
 
 
-def _loss_rows(runs: Sequence[str], groups: Sequence[Sequence[str]]) -> dict[str, list[str]]:
-    """Title of each row of panels to its runs; one without a title if all share it."""
+def loss_rows(runs: Sequence[str], groups: Sequence[Sequence[str]]) -> dict[str, list[str]]:
+    """Title of each row of panels to its runs: a row for each of `groups`, of runs with comparable
+    losses, and one for those that are comparable with no other; one without a title if all share
+    it."""
     known = [[run for run in group if run in runs] for group in groups]
     several = [group for group in known if len(group) > 1]
     others = [run for run in runs if not any(run in group for group in several)]

@@ -15,7 +15,12 @@ from harness.leaderboard.build import experiment_table
 from harness.leaderboard.cells import MISSING, seeds_cell
 from harness.leaderboard.text_tables import TextTable
 from harness.report.difference_tables import FEW_ROWS
-from harness.report.figures.pretraining import learning_curves, loss_curves, task_curves
+from harness.report.figures.pretraining import (
+    learning_curves,
+    loss_curves,
+    loss_rows,
+    task_curves,
+)
 from harness.report.layout import Plot, Section
 from harness.report.run_scores import averages
 from harness.report.sections.learning_thresholds import (
@@ -83,11 +88,11 @@ def loss_section(results: Results) -> Section | None:
     """Loss curves, and the losses after shares of the tokens."""
     table = loss_table(results)
     points = results.get(curve_points)
-    groups = comparable_runs(results)
-    svg = loss_curves(points, groups, _known(points, ("tokens", "flops")), "loss")
+    rows = _rows(results, points)
+    svg = loss_curves(points, rows, _known(points, ("tokens", "flops")), "loss")
     if not table.rows:
         return None
-    caption = f"{LOSS_CAPTION} {GROUPS_CAPTION}" if sum(map(bool, groups)) > 1 else LOSS_CAPTION
+    caption = f"{LOSS_CAPTION} {GROUPS_CAPTION}" if len(rows) > 1 else LOSS_CAPTION
     plots = {"loss": Plot(svg, caption)} if svg else {}
     notes, tables = [LOSS_NOTE, *([SUM_NOTE] if _has_sums(results) else [])], {"": table}
     folded: dict[str, TextTable] = {}
@@ -134,13 +139,18 @@ def hours(results: Results) -> dict[str, Plot]:
     """File name to figure of the same curves by hours, which depend on the machine."""
     points = results.get(curve_points)
     averages = results.get(learning_points).rename(columns={"arm": "run"})
-    loss = loss_curves(points, comparable_runs(results), _known(points, ["hours"]), "loss_hours")
+    loss = loss_curves(points, _rows(results, points), _known(points, ["hours"]), "loss_hours")
     known = _known(averages, ["hours"])
     average = learning_curves(averages, results.arms, known, "learning_hours")
     plots = {"loss_hours": Plot(loss, f"Loss {HOURS_CAPTION}")} if loss else {}
     if average:
         plots["learning_hours"] = Plot(average, f"Average {HOURS_CAPTION}")
     return plots
+
+
+def _rows(results: Results, points: pd.DataFrame) -> dict[str, list[str]]:
+    """Title of each row of panels of losses to its runs."""
+    return loss_rows(list(points["run"].unique()), comparable_runs(results))
 
 
 def _known(points: pd.DataFrame, costs: Sequence[str]) -> list[str]:

@@ -19,7 +19,12 @@ from harness.report.figures.adaptation import count_curves, forgetting_maps, lay
 from harness.report.figures.corpus import lengths
 from harness.report.figures.cost import fronts
 from harness.report.figures.differences import search_curves, seed_spread
-from harness.report.figures.pretraining import learning_curves, loss_and_score, loss_curves
+from harness.report.figures.pretraining import (
+    learning_curves,
+    loss_and_score,
+    loss_curves,
+    loss_rows,
+)
 from harness.report.figures.style import (
     LONGEST,
     STYLE,
@@ -128,6 +133,11 @@ def curves() -> pd.DataFrame:
     return frame.assign(run=frame["arm"], group=1, column="$SST$", deviation=0.1, **same, **floats)
 
 
+def losses(points: pd.DataFrame, groups: list[list[str]], costs: list[str]) -> str:
+    rows = loss_rows(list(points["run"].unique()), groups)
+    return str(loss_curves(points, rows, costs, "loss"))
+
+
 FIGURES = {
     "search": lambda: search_curves(curves(), HOSTILE),
     "label_counts": lambda: count_curves(curves()),
@@ -135,7 +145,7 @@ FIGURES = {
     "forgetting": lambda: forgetting_maps(
         {arm: pd.DataFrame(50.0, ["_t", "$t$"], ["_t", "$t$"]) for arm in HOSTILE}
     ),
-    "loss": lambda: loss_curves(curves(), [HOSTILE[:2], HOSTILE[2:3]], ["tokens"], "loss"),
+    "loss": lambda: losses(curves(), [HOSTILE[:2], HOSTILE[2:3]], ["tokens"]),
     "learning": lambda: learning_curves(curves(), HOSTILE, ["tokens"], "learning"),
     "transfer": lambda: loss_and_score(curves(), HOSTILE),
     "costs": lambda: fronts(curves().drop_duplicates("arm"), {"flops": [True] * len(HOSTILE)}),
@@ -161,7 +171,7 @@ def test_losses_of_one_kind_share_panels(groups: list[list[str]], titles: list[s
     """On one axis, losses of other kinds hid those that can be compared."""
     points = curves().replace({"run": dict(zip(HOSTILE, "abcdef", strict=True))})
     points = points[points["run"] != "f"]
-    root = ElementTree.fromstring(str(loss_curves(points, groups, ["tokens", "flops"], "loss")))
+    root = ElementTree.fromstring(losses(points, groups, ["tokens", "flops"]))
     texts = ["".join(text.itertext()).strip() for text in root.iterfind(".//{*}text")]
     rows = max(1, len(titles))
     assert [text for text in texts if text in {*titles, "others"}] == titles
@@ -177,7 +187,7 @@ def test_losses_far_apart_have_a_logarithmic_axis(
     lowest: float, highest: float, numbers: list[str]
 ) -> None:
     points = curves().assign(loss=np.linspace(lowest, highest, 24))
-    root = ElementTree.fromstring(str(loss_curves(points, [], ["tokens"], "loss")))
+    root = ElementTree.fromstring(losses(points, [], ["tokens"]))
     texts = ["".join(text.itertext()).strip() for text in root.iterfind(".//{*}text")]
     after = texts[texts.index("pretraining tokens") + 1 : texts.index("training loss (nats)")]
     assert after == numbers
@@ -189,7 +199,7 @@ def test_losses_far_apart_have_a_logarithmic_axis(
 )
 def test_short_runs_are_shown_by_minutes(hours: float, last: list[str]) -> None:
     points = curves().assign(hours=np.tile([0.0, hours], 12))
-    root = ElementTree.fromstring(str(loss_curves(points, [], ["hours"], "loss_hours")))
+    root = ElementTree.fromstring(losses(points, [], ["hours"]))
     texts = ["".join(text.itertext()).strip() for text in root.iterfind(".//{*}text")]
     end = texts.index(last[-1]) + 1
     assert texts[end - 2 : end] == last

@@ -10,7 +10,7 @@ from scipy.stats import false_discovery_control, ttest_ind
 
 from harness.pretraining.recipes import RECIPES
 from harness.report.page import write_report
-from harness.report.sections.curves import SUM_NOTE, loss_section
+from harness.report.sections.curves import GROUPS_CAPTION, SUM_NOTE, loss_section
 from harness.report.sections.loss_differences import (
     BITS_DIFFERENCES,
     DIFFERENCES,
@@ -81,6 +81,20 @@ def test_bits_per_byte_are_compared_across_vocabularies(data: MadeUpResults) -> 
     section = loss_section(made)
     assert section and list(section.tables) == ["", DIFFERENCES, BITS_DIFFERENCES]
     assert loss_differences(data, "bits_per_byte").empty
+
+
+@pytest.mark.parametrize(("sizes", "rows"), [((1, 1, 1), 1), ((1, 1, 2), 2), ((1, 2, 3), 1)])
+def test_curves_are_said_to_have_panels_by_comparable_losses(
+    sizes: tuple[int, ...], rows: int, data: MadeUpResults
+) -> None:
+    curves = data.pretraining.assign(step=1, tokens=1_000)
+    own = {"pretrain.tokenizer.vocab_size": dict(zip("abc", sizes, strict=True))}
+    made = data.but(curves=curves, differences={**data.plan.differences, **own})
+    section = loss_section(made)
+    assert section
+    plot = section.plots["loss"]
+    assert str(plot.svg).count("training loss (nats)") == rows
+    assert (GROUPS_CAPTION in plot.caption) == (rows > 1)
 
 
 def test_with_a_world_for_each_seed_models_share_no_text(data: MadeUpResults) -> None:
