@@ -118,6 +118,7 @@ def check_contract(differences: Differences, declared: frozenset[str]) -> None:
     A recipe implies all fields of `pretrain`; a checkpoint, its objective; a nested run that only
     some arms have, its fields; IMPLIED has the fields that a small network's size, text, budget or
     positions determine; the kind of optimizer, the space that is searched.
+
     Args:
         differences: as `differing_fields` returns them.
         declared: the paths that axes set.
