@@ -239,6 +239,12 @@ def _start(run: PretrainSettings) -> Iterator[str]:
     start = run.init_from
     if start is None:
         return
+    if start.model.facts.kind == "checkpoint":
+        yield (
+            "init_from cannot be a checkpoint; give the run itself recipe: checkpoint, and train it "
+            "further by evaluate.continued_pretraining"
+        )
+        return
     yield from _same_text(run, "init_from", start)
     if run.starts_from_vectors:
         yield from embedding_problems(run, start)
