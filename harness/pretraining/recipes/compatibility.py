@@ -241,8 +241,8 @@ def _start(run: PretrainSettings) -> Iterator[str]:
         return
     if start.model.facts.kind == "checkpoint":
         yield (
-            "init_from cannot be a checkpoint; give the run itself recipe: checkpoint, and train it "
-            "further by evaluate.continued_pretraining"
+            "init_from cannot be a checkpoint; give the run itself recipe: checkpoint, and train "
+            "it further by evaluate.continued_pretraining"
         )
         return
     yield from _same_text(run, "init_from", start)
