@@ -183,7 +183,7 @@ def _panels(
 
 
 def _is_wide(losses: "pd.Series[float]") -> bool:
-    """Whether the lowest losses could not be told apart on an axis that shows the highest."""
+    """Whether an axis that shows the highest losses would make the lowest look equal."""
     return bool(losses.min() > 0 and losses.max() > WIDE * losses.min())
 
 
